@@ -1,0 +1,181 @@
+package probe
+
+// Class says why a step failed, or what a warning is about. The list is closed: classes are stored as they are, never
+// renamed and never reused for something else. The taxonomy follows the layers of a check, from our own side of the
+// wire up to the meaning of the answer; a step carries the class of the lowest layer that went wrong.
+type Class string
+
+// Ours: the probe could not, or would not, ask.
+const (
+	// ClassProbeError means that we failed before anything could be learnt: a target that cannot be turned into a
+	// request. Example: a header value that net/http refuses. Verdict unknown.
+	ClassProbeError Class = "probe_error"
+	// ClassEgressBlocked means that the endpoint's name leads to an address that this service is not allowed to dial.
+	// Example: a host that resolves to 169.254.169.254. Verdict unknown.
+	ClassEgressBlocked Class = "ssrf_blocked"
+	// ClassProbeRejected means that a modern MCP server refused the form of our own request (-32020, -32021, or -32602
+	// about _meta): it is alive, the mistake may be ours. Example: -32020 HeaderMismatch. Verdict unknown.
+	ClassProbeRejected Class = "probe_rejected"
+)
+
+// The network below HTTP.
+const (
+	// ClassDNS means that the host name has no address. Example: NXDOMAIN. Verdict down.
+	ClassDNS Class = "dns"
+	// ClassConnect means that no connection came about, or that it broke before an answer began. Example: connection
+	// refused. Verdict down.
+	ClassConnect Class = "connect"
+	// ClassTLS means that the TLS handshake failed. Example: certificate expired. Verdict down.
+	ClassTLS Class = "tls"
+	// ClassTimeout means that the endpoint used up its time; the message says in which phase. Example: "no first byte
+	// after 15s". Verdict down.
+	ClassTimeout Class = "timeout"
+)
+
+// HTTP.
+const (
+	// ClassHTTPStatus means an HTTP status that the protocol does not allow here, with a body that is not JSON-RPC.
+	// Example: 502 from a gateway; as a warning: 200 where 202 is due. Verdict down.
+	ClassHTTPStatus Class = "http_status"
+	// ClassRedirect means a redirect that a probe must not follow: 301, 302 and 303 lose the body, another host or a
+	// step down to http could leak credentials, and more than three hops are a loop. As a warning: a redirect that was
+	// followed. Verdict down.
+	ClassRedirect Class = "redirect"
+	// ClassRateLimited means that the endpoint asks us to come less often: 429, or a quota in its own words. Verdict
+	// unknown.
+	ClassRateLimited Class = "rate_limited"
+	// ClassBlocked means that a bot wall answered in place of the endpoint. Example: a "Just a moment…" page. Verdict
+	// unknown.
+	ClassBlocked Class = "blocked"
+	// ClassHostRejected means that the server does not accept the Host or Origin it was called by. Example: 421
+	// "Invalid Host header". Verdict degraded.
+	ClassHostRejected Class = "host_rejected"
+	// ClassAuthRequired means that the endpoint wants credentials and we sent none. Example: 401 with a
+	// WWW-Authenticate header. Verdict gated.
+	ClassAuthRequired Class = "auth_required"
+	// ClassAuthForbidden means that the credentials sent are known but do not suffice. Example: 403
+	// insufficient_scope. Verdict gated.
+	ClassAuthForbidden Class = "auth_forbidden"
+	// ClassCredentialRejected means that the credentials we were given are not accepted. Example: 401 to a request
+	// with an Authorization header. Verdict gated.
+	ClassCredentialRejected Class = "credential_rejected"
+	// ClassAuthNotAdvertised is a warning beside the three above: a 401 that does not say how to authenticate (RFC
+	// 9110 §11.6.1 wants WWW-Authenticate).
+	ClassAuthNotAdvertised Class = "auth_not_advertised"
+	// ClassContentType means a body of a type that cannot hold the answer, such as an HTML page. As a warning: JSON-RPC
+	// sent under a wrong or missing Content-Type. Verdict down.
+	ClassContentType Class = "content_type"
+	// ClassTruncatedBody means that the body ended before its announced length. Verdict down.
+	ClassTruncatedBody Class = "truncated_body"
+	// ClassBodyTooLarge means that the answer is larger than a probe is willing to read. Verdict down.
+	ClassBodyTooLarge Class = "body_too_large"
+)
+
+// Event streams.
+const (
+	// ClassSSEFraming means an event stream that breaks its own grammar or bounds. Example: an event of 8 MiB. Verdict
+	// down.
+	ClassSSEFraming Class = "sse_framing"
+	// ClassSSENoResponse means that the stream ended without the answer to our request. Verdict down.
+	ClassSSENoResponse Class = "sse_no_response"
+	// ClassStreamNotClosed is a warning: the answer came but the server left its stream open.
+	ClassStreamNotClosed Class = "stream_not_closed"
+)
+
+// JSON and the JSON-RPC envelope.
+const (
+	// ClassInvalidJSON means a body that is not JSON: empty, cut short, or with something behind it. Verdict down.
+	ClassInvalidJSON Class = "invalid_json"
+	// ClassInvalidEnvelope means JSON that is not a JSON-RPC 2.0 response. Example: neither result nor error. As a
+	// warning: a deviation that leaves the meaning clear. Verdict down.
+	ClassInvalidEnvelope Class = "invalid_envelope"
+	// ClassIDMismatch means an answer to another request than ours. Example: "3" for 3. Verdict down.
+	ClassIDMismatch Class = "id_mismatch"
+	// ClassRPCError means that the server answered with a JSON-RPC error; Code is its code, whatever the HTTP status.
+	// Example: 200 with -32603. Verdict down.
+	ClassRPCError Class = "rpc_error"
+)
+
+// MCP.
+const (
+	// ClassVersionUnsupported means that the server is alive but shares no protocol version with us. Verdict down.
+	ClassVersionUnsupported Class = "version_unsupported"
+	// ClassVersionUnofficial is a warning: a version that looks like a date but that no specification knows. Verdict
+	// degraded.
+	ClassVersionUnofficial Class = "version_unofficial"
+	// ClassHandshakeInvalid means that the handshake's result lacks what the specification requires. Example: no
+	// serverInfo. Verdict degraded.
+	ClassHandshakeInvalid Class = "handshake_invalid"
+	// ClassCapabilityMissing means that the server does not offer what it was expected to. Verdict degraded.
+	ClassCapabilityMissing Class = "capability_missing"
+	// ClassSessionLost means that the server forgot the session in the middle of the check, also after a second try.
+	// Verdict degraded.
+	ClassSessionLost Class = "session_lost"
+	// ClassSchemaInvalid means that a result does not have the shape its schema requires. Example: a tool without a
+	// name. Verdict degraded.
+	ClassSchemaInvalid Class = "schema_invalid"
+	// ClassCursorLoop means that the pages of a list go round in circles. Verdict degraded.
+	ClassCursorLoop Class = "cursor_loop"
+	// ClassPageLimit means a list of more pages than a probe is willing to read. Verdict degraded.
+	ClassPageLimit Class = "page_limit"
+)
+
+// Meaning of a good envelope.
+const (
+	// ClassAssertionFailed means a result that is not what this kind of endpoint must answer. Example: eth_blockNumber
+	// answering null. Verdict down.
+	ClassAssertionFailed Class = "assertion_failed"
+	// ClassSlow means a healthy answer that took longer than the endpoint's degraded_over. Verdict degraded.
+	ClassSlow Class = "slow"
+)
+
+// verdicts is the verdict each class leads to when it decides a check. A class that only ever warns leads to up.
+var verdicts = map[Class]Verdict{
+	ClassProbeError:         Unknown,
+	ClassEgressBlocked:      Unknown,
+	ClassProbeRejected:      Unknown,
+	ClassDNS:                Down,
+	ClassConnect:            Down,
+	ClassTLS:                Down,
+	ClassTimeout:            Down,
+	ClassHTTPStatus:         Down,
+	ClassRedirect:           Down,
+	ClassRateLimited:        Unknown,
+	ClassBlocked:            Unknown,
+	ClassHostRejected:       Degraded,
+	ClassAuthRequired:       Gated,
+	ClassAuthForbidden:      Gated,
+	ClassCredentialRejected: Gated,
+	ClassAuthNotAdvertised:  Up,
+	ClassContentType:        Down,
+	ClassTruncatedBody:      Down,
+	ClassBodyTooLarge:       Down,
+	ClassSSEFraming:         Down,
+	ClassSSENoResponse:      Down,
+	ClassStreamNotClosed:    Up,
+	ClassInvalidJSON:        Down,
+	ClassInvalidEnvelope:    Down,
+	ClassIDMismatch:         Down,
+	ClassRPCError:           Down,
+	ClassVersionUnsupported: Down,
+	ClassVersionUnofficial:  Degraded,
+	ClassHandshakeInvalid:   Degraded,
+	ClassCapabilityMissing:  Degraded,
+	ClassSessionLost:        Degraded,
+	ClassSchemaInvalid:      Degraded,
+	ClassCursorLoop:         Degraded,
+	ClassPageLimit:          Degraded,
+	ClassAssertionFailed:    Down,
+	ClassSlow:               Degraded,
+}
+
+// Verdict returns the verdict that c leads to when it decides a check; Unknown for a class that is not in the list.
+func (c Class) Verdict() Verdict {
+	if c == "" {
+		return Up
+	}
+	if v, ok := verdicts[c]; ok {
+		return v
+	}
+	return Unknown
+}

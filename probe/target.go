@@ -1,0 +1,161 @@
+package probe
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// Problem is one thing wrong with a value somebody handed in. Field is the name the value goes by in JSON.
+type Problem struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+// Bounds on what a target may hold, generous for any real endpoint.
+const (
+	maxURL         = 2048
+	maxHeaders     = 50
+	maxHeaderBytes = 16 << 10
+	maxParams      = 64 << 10
+)
+
+// reservedHeaders are set by the protocol conversation itself; a target that set them too would break it.
+var reservedHeaders = []string{
+	"Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type", "Host", "Mcp-Method", "Mcp-Name",
+	"Mcp-Protocol-Version", "Mcp-Session-Id", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+}
+
+// Validate returns everything that is wrong with t, nil when it can be probed. No problem repeats a secret.
+func (t Target) Validate() []Problem {
+	var problems []Problem
+	add := func(field, format string, args ...any) {
+		problems = append(problems, Problem{field, fmt.Sprintf(format, args...)})
+	}
+	if !slices.Contains(Kinds(), t.Kind) {
+		add("kind", "unknown kind %q: use one of %s", clip(string(t.Kind), 40), joinKinds())
+	}
+	if msg := urlProblem(t.URL); msg != "" {
+		add("url", "%s", msg)
+	}
+	problems = append(problems, headerProblems(t.Headers)...)
+	problems = append(problems, requestProblems(t)...)
+	if t.Timeout < 0 {
+		add("timeout", "must be longer than zero")
+	}
+	if t.DegradedOver < 0 {
+		add("degraded_over", "must not be negative: use 0s to switch it off")
+	}
+	return problems
+}
+
+// urlProblem says in words why raw is not the URL of an endpoint, without repeating it: it may hold a key.
+func urlProblem(raw string) string {
+	const example = "write it like https://mcp.example.com/mcp"
+	if raw == "" {
+		return "is required: " + example
+	}
+	if len(raw) > maxURL {
+		return fmt.Sprintf("is longer than %d bytes", maxURL)
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "cannot be read as a URL: " + example
+	}
+	if u.Scheme != "http" && u.Scheme != "https" {
+		if u.Scheme == "" || u.Host == "" {
+			return "has no scheme and host: " + example
+		}
+		return fmt.Sprintf("has the unsupported scheme %q: use http or https", clip(u.Scheme, 20))
+	}
+	if u.Hostname() == "" {
+		return "has no host: " + example
+	}
+	if u.Fragment != "" {
+		return "has a fragment (#…), which is never sent to a server: leave it out"
+	}
+	if u.User != nil {
+		return "holds a user name or password: put them into a secret Authorization header"
+	}
+	return ""
+}
+
+func headerProblems(headers []Header) []Problem {
+	var problems []Problem
+	if len(headers) > maxHeaders {
+		problems = append(problems, Problem{"headers", fmt.Sprintf("more than %d headers", maxHeaders)})
+	}
+	size := 0
+	for i, h := range headers {
+		field := fmt.Sprintf("headers[%d]", i)
+		size += len(h.Name) + len(h.Value)
+		switch {
+		case h.Name == "":
+			problems = append(problems, Problem{field + ".name", "is required"})
+		case !httpguts.ValidHeaderFieldName(h.Name):
+			problems = append(problems, Problem{field + ".name", "is not a header name: letters, digits and hyphens only"})
+		case slices.ContainsFunc(reservedHeaders, func(r string) bool { return strings.EqualFold(r, h.Name) }):
+			problems = append(problems, Problem{field + ".name", h.Name + " is set by the probe itself: leave it out"})
+		}
+		if !httpguts.ValidHeaderFieldValue(h.Value) {
+			problems = append(problems, Problem{field + ".value", "holds a line break or another control character"})
+		}
+	}
+	if size > maxHeaderBytes {
+		problems = append(problems, Problem{"headers", fmt.Sprintf("together larger than %d bytes", maxHeaderBytes)})
+	}
+	return problems
+}
+
+func requestProblems(t Target) []Problem {
+	var problems []Problem
+	if t.Kind == KindJSONRPC && t.Method == "" {
+		problems = append(problems, Problem{"request.method", "is required for kind jsonrpc"})
+	}
+	if t.Kind != KindJSONRPC && t.Kind != KindAuto && (t.Method != "" || t.Params != nil) {
+		problems = append(problems, Problem{"request", "goes with kind jsonrpc only: kind " + string(t.Kind) + " knows its own requests"})
+	}
+	if len(t.Method) > 200 {
+		problems = append(problems, Problem{"request.method", "is longer than 200 bytes"})
+	}
+	if t.Params == nil {
+		return problems
+	}
+	if t.Method == "" {
+		problems = append(problems, Problem{"request.params", "need a request.method"})
+	}
+	params := bytes.TrimSpace(t.Params)
+	switch {
+	case len(params) > maxParams:
+		problems = append(problems, Problem{"request.params", fmt.Sprintf("are larger than %d bytes", maxParams)})
+	case !json.Valid(params):
+		problems = append(problems, Problem{"request.params", "are not JSON"})
+	case params[0] != '[' && params[0] != '{':
+		problems = append(problems, Problem{"request.params", "must be an array or an object (JSON-RPC 2.0 §4.2)"})
+	}
+	return problems
+}
+
+func joinKinds() string {
+	names := make([]string, 0, len(Kinds()))
+	for _, k := range Kinds() {
+		names = append(names, string(k))
+	}
+	return strings.Join(names, ", ")
+}
+
+// clip shortens s to at most n bytes without cutting a character in two.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xC0 == 0x80 {
+		n--
+	}
+	return s[:n] + "…"
+}

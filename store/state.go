@@ -1,0 +1,94 @@
+package store
+
+import (
+	"time"
+
+	"github.com/rollcallhq/rollcall/probe"
+)
+
+// Status is what the checks so far add up to: a verdict, or one of the two below. Statuses are stored as they are.
+type Status string
+
+// The statuses of an endpoint.
+const (
+	StatusPending  Status = "pending" // no check yet, or none that proves anything
+	StatusUp       Status = Status(probe.Up)
+	StatusDegraded Status = Status(probe.Degraded)
+	StatusDown     Status = Status(probe.Down)
+	StatusGated    Status = Status(probe.Gated)
+	StatusUnknown  Status = Status(probe.Unknown)
+	StatusPaused   Status = "paused" // never stored: it follows from Endpoint.Paused
+)
+
+// Statuses lists all statuses, worst first.
+func Statuses() []Status {
+	return []Status{StatusDown, StatusDegraded, StatusUnknown, StatusGated, StatusPending, StatusUp, StatusPaused}
+}
+
+// State is what the checks of an endpoint so far add up to. The zero State is that of an endpoint with no checks.
+type State struct {
+	Status Status    // empty means StatusPending
+	Since  time.Time // when Status began: an outage begins at its first bad check
+
+	// Streak is the run of checks that disagree with Status but do not suffice to change it; empty when the latest check
+	// agrees. Down is the run of down checks up to the latest.
+	Streak Streak
+	Down   Streak
+
+	// Failure is why Status is not up: that of the first check of the streak that made it so.
+	Failure *probe.Failure
+
+	LastCheckID string
+	LastCheckAt time.Time
+
+	// What is handed to the next probe.
+	Kind probe.Kind // what an auto endpoint turned out to be; empty when not known
+	Era  probe.Era
+
+	// Height is the highest head seen of a chain node and HeightSince when it was first seen.
+	Height      *uint64
+	HeightSince time.Time
+}
+
+// Unsettled reports whether the latest check disagrees with the status, so that another one should follow soon.
+func (s State) Unsettled() bool { return s.Streak.Count > 0 }
+
+// Streak is a run of checks that point the same way.
+type Streak struct {
+	Count   int            `json:"count"`
+	Verdict probe.Verdict  `json:"verdict,omitempty"` // what all of its checks bear out
+	Since   time.Time      `json:"since,omitzero"`    // when its first check started
+	Failure *probe.Failure `json:"failure,omitempty"` // of its first check
+}
+
+// Judge says what a check does to the state of its endpoint. It must be pure: the store may call it again for the same
+// check when a transaction is retried. It must not touch LastCheckID, LastCheckAt, Kind, Era, Height or HeightSince,
+// which follow from the check alone.
+type Judge func(e Endpoint, s State, c Check) State
+
+// Outcome is what became of a recorded check.
+type Outcome struct {
+	Kept  bool // false: the endpoint is gone or the check was kept already
+	State State
+	// Opened and Resolved name the incident that the check opened or resolved.
+	Opened   string
+	Resolved string
+}
+
+// Overview is an endpoint with what there is to say about it at a glance.
+type Overview struct {
+	Endpoint
+	State     State
+	LastCheck *Check // nil when there is none, or it is pruned
+}
+
+// Status returns the status to show: paused endpoints are paused whatever their checks said.
+func (o Overview) Status() Status {
+	if o.Paused {
+		return StatusPaused
+	}
+	if o.State.Status == "" {
+		return StatusPending
+	}
+	return o.State.Status
+}

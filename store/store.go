@@ -1,0 +1,154 @@
+// Package store says what Rollcall remembers and what a database must do: the nouns, their validation, and the Store
+// contract that store/sqlite and store/postgres meet and store/storetest tests. It holds no SQL and judges nothing: the
+// rule that turns checks into incidents is handed in as a [Judge].
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rollcallhq/rollcall/probe"
+)
+
+// Store is everything a database must do. Each method is one transaction. All methods are safe for concurrent use.
+//
+// Methods that look one thing up return ErrNotFound when it is not there; those that write return Invalid when the
+// value itself is wrong and Conflict when it clashes with what is there. Any other error means that the database
+// failed, and that nothing was written.
+type Store interface {
+	// CreateEndpoint keeps a valid endpoint and a pending State for it; it fills in ID, Slug (unless given), CreatedAt
+	// and UpdatedAt. An explicit name must be unique without regard to case; a name taken from the URL is made so.
+	// Channels must exist.
+	CreateEndpoint(ctx context.Context, e Endpoint) (Endpoint, error)
+	// UpdateEndpoint loads the endpoint, lets change edit it, validates and keeps it. ID, Slug and CreatedAt never
+	// change. Pausing resolves an open incident (ResolutionPaused) and tells its channels; a resumed endpoint, and one
+	// whose kind, URL or request changed, starts again as pending, with the open incident left to the judge.
+	UpdateEndpoint(ctx context.Context, slug string, change func(*Endpoint) error) (Endpoint, error)
+	// DeleteEndpoint removes the endpoint and all its history.
+	DeleteEndpoint(ctx context.Context, slug string) error
+	Endpoint(ctx context.Context, slug string) (Overview, error)
+	// Endpoints lists by name, without regard to case, then id.
+	Endpoints(ctx context.Context, f EndpointFilter) (Page[Overview], error)
+
+	// Record keeps a group of checks in one transaction: the checks, their uptime counts, the state that judge makes
+	// of each, and where it changes, the incident and one notice per channel. Checks are taken in the order given. A
+	// check of an endpoint that is gone, or one already kept for (endpoint, location, scheduled time), is passed over;
+	// its Outcome says so. A check of a paused endpoint is kept but not judged.
+	Record(ctx context.Context, checks []Check, judge Judge) ([]Outcome, error)
+	// Checks lists newest first.
+	Checks(ctx context.Context, f CheckFilter) (Page[Check], error)
+	Check(ctx context.Context, id string) (Check, error)
+	// Uptime adds up the hours of one endpoint that begin in [from, to), oldest first within Hours. It reads no checks.
+	Uptime(ctx context.Context, endpointID string, from, to time.Time) ([]UptimeHour, error)
+	// Counts adds up the verdicts of all endpoints since a time, keyed by endpoint id. It reads no checks.
+	Counts(ctx context.Context, from time.Time) (map[string]Counts, error)
+	// Prune deletes at most limit checks that started before a time, oldest first, and says how many. Uptime stays.
+	Prune(ctx context.Context, before time.Time, limit int) (int, error)
+
+	// Incidents lists newest first.
+	Incidents(ctx context.Context, f IncidentFilter) (Page[Incident], error)
+	Incident(ctx context.Context, id string) (Incident, error)
+
+	CreateChannel(ctx context.Context, c Channel) (Channel, error)
+	// UpdateChannel loads the channel, lets change edit it, validates and keeps it. A change clears Broken.
+	UpdateChannel(ctx context.Context, id string, change func(*Channel) error) (Channel, error)
+	// DeleteChannel removes the channel from every endpoint that names it, with its waiting notices.
+	DeleteChannel(ctx context.Context, id string) error
+	Channel(ctx context.Context, id string) (Channel, error)
+	Channels(ctx context.Context) ([]Channel, error) // by name
+
+	// LeaseNotices hands out at most limit notices that are due at now and leases them until now+lease, so that no
+	// other caller gets them meanwhile; expired leases fall due again. For each (incident, channel) only the oldest
+	// unsettled notice is handed out: a resolution never overtakes its opening. Notices of broken channels wait.
+	// It takes no write lock when nothing is due.
+	LeaseNotices(ctx context.Context, now time.Time, lease time.Duration, limit int) ([]Delivery, error)
+	// SettleNotice ends a lease: it logs the attempt and marks the notice sent, failed for good, or due again. A
+	// permanent failure also marks the channel broken, with the reason. ErrNotFound when the lease is no longer the
+	// caller's.
+	SettleNotice(ctx context.Context, s Settlement) error
+	// PendingNotices counts notices that are neither sent nor failed for good.
+	PendingNotices(ctx context.Context) (int, error)
+
+	// CreateFirstUser keeps the first user and spends the setup token, atomically: ErrNotFound when the token is not
+	// the current one, Conflict when there is a user already.
+	CreateFirstUser(ctx context.Context, setupTokenHash []byte, u User) (User, error)
+	// PutSetupToken replaces the setup token; Conflict when there is a user already.
+	PutSetupToken(ctx context.Context, hash []byte, now time.Time) error
+	// HasSetupToken reports whether hash is the current setup token.
+	HasSetupToken(ctx context.Context, hash []byte) (bool, error)
+	UserCount(ctx context.Context) (int, error)
+	UserByName(ctx context.Context, name string) (User, error) // without regard to case
+	CreateSession(ctx context.Context, s Session) error
+	// Session returns a session that has not expired at now, and its user.
+	Session(ctx context.Context, tokenHash []byte, now time.Time) (Session, User, error)
+	DeleteSession(ctx context.Context, tokenHash []byte) error // nil when there is none
+	CreateToken(ctx context.Context, t Token) (Token, error)
+	// UseToken returns the unrevoked token with this hash and notes when it was last used (to the minute).
+	UseToken(ctx context.Context, hash []byte, now time.Time) (Token, error)
+	Tokens(ctx context.Context) ([]Token, error) // newest first, revoked ones included
+	RevokeToken(ctx context.Context, id string, now time.Time) error
+
+	// Ping reports whether the database answers and its schema is the one this program knows.
+	Ping(ctx context.Context) error
+	Close() error
+}
+
+// ErrNotFound means that there is nothing by that name.
+var ErrNotFound = errors.New("not found")
+
+// Invalid lists everything that is wrong with a value.
+type Invalid struct{ Problems []probe.Problem }
+
+func (e Invalid) Error() string {
+	parts := make([]string, 0, len(e.Problems))
+	for _, p := range e.Problems {
+		parts = append(parts, p.Field+" "+p.Message)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Conflict means that a value clashes with what is already kept.
+type Conflict struct {
+	Field   string
+	Message string
+}
+
+func (e Conflict) Error() string { return e.Field + " " + e.Message }
+
+// invalid returns problems as an error, nil when there are none.
+func invalid(problems []probe.Problem) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	return Invalid{problems}
+}
+
+func problem(field, format string, args ...any) probe.Problem {
+	return probe.Problem{Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// Page is one page of a list. Next is the cursor of the page after it, empty at the end.
+type Page[T any] struct {
+	Items []T
+	Next  string
+}
+
+// Bounds of a page. A filter's Limit of zero means DefaultLimit; larger ones are cut to MaxLimit.
+const (
+	DefaultLimit = 50
+	MaxLimit     = 500
+)
+
+// PageLimit returns the number of items a filter's limit stands for.
+func PageLimit(limit int) int {
+	if limit <= 0 {
+		return DefaultLimit
+	}
+	return min(limit, MaxLimit)
+}
+
+// ErrBadCursor means a cursor that this list never handed out.
+var ErrBadCursor = errors.New("cursor was not handed out by this list")
