@@ -1,0 +1,68 @@
+# What there is to do with Rollcall's source. `make help` lists it.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# The version is handed in rather than read from the build's VCS stamp, which -buildvcs=false leaves out.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+FUZZTIME ?= 10s
+BENCHTIME ?= 1s
+
+# golangci-lint has two hundred dependencies, so it is pinned in a module of its own.
+lint := go tool -modfile=.ci/tools/go.mod golangci-lint
+step = printf '\n\033[1m== %s\033[0m\n'
+
+.PHONY: help
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: test
+test: deps check race ## install what is missing, then check and test everything; what .ci/run calls
+	@$(step) "all good"
+
+.PHONY: deps
+deps: ## install what the tests need where possible, else say how to
+	@$(step) "what the tests need"
+	@.ci/deps
+
+.PHONY: check
+check: ## gofmt, go vet, staticcheck, golangci-lint, go.mod
+	@$(step) "gofmt"
+	@unformatted=$$(find . \( -name node_modules -o -name .git \) -prune -o -name '*.go' -exec gofmt -l {} +); \
+	  [ -z "$$unformatted" ] || { printf 'not formatted, run gofmt -w on:\n%s\n' "$$unformatted"; exit 1; }
+	@$(step) "go mod tidy -diff"
+	@go mod tidy -diff
+	@$(step) "go vet"
+	@go vet ./...
+	@$(step) "staticcheck"
+	@go tool staticcheck ./...
+	@$(step) "golangci-lint"
+	@$(lint) run ./...
+
+.PHONY: race
+race: ## every test with the race detector: SQLite, Postgres, real peers
+	@$(step) "go test -race ./..."
+	@.ci/gotest -race -timeout 15m ./...
+
+.PHONY: build
+build: ## the static binary ./rollcall
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o rollcall ./cmd/rollcall
+
+.PHONY: bench
+bench: ## every benchmark, BENCHTIME=1s each
+	@go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+.PHONY: fuzz
+fuzz: ## every fuzz test, FUZZTIME=10s each
+	@for pkg in $$(go list ./...); do \
+	  for name in $$(go test -list '^Fuzz' "$$pkg" | grep '^Fuzz' || true); do \
+	    $(step) "$$pkg $$name"; \
+	    go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$pkg"; \
+	  done; \
+	done
+
+.PHONY: clean
+clean: ## remove what was built here; databases and keys stay
+	rm -rf rollcall .ci/cache .ci/peers/node_modules
