@@ -68,8 +68,8 @@ func extend(s store.State, c store.Check) store.Streak {
 		streak = begin(c)
 	}
 	streak.Count++
-	if worse(streak.Verdict, store.Status(verdict)) == worsens {
-		streak.Verdict = verdict // closer to the present status
+	if verdict != streak.Verdict && worse(streak.Verdict, store.Status(verdict)) == worsens {
+		streak.Verdict, streak.Failure = verdict, c.Result.Failure // closer to the present status
 	}
 	return streak
 }

@@ -35,7 +35,7 @@ type State struct {
 	Streak Streak
 	Down   Streak
 
-	// Failure is why Status is not up: that of the first check of the streak that made it so.
+	// Failure is why Status is not up: that of the first check with this verdict in the streak that made it so.
 	Failure *probe.Failure
 
 	LastCheckID string
@@ -58,7 +58,7 @@ type Streak struct {
 	Count   int            `json:"count"`
 	Verdict probe.Verdict  `json:"verdict,omitempty"` // what all of its checks bear out
 	Since   time.Time      `json:"since,omitzero"`    // when its first check started
-	Failure *probe.Failure `json:"failure,omitempty"` // of its first check
+	Failure *probe.Failure `json:"failure,omitempty"` // of its first check with that verdict
 }
 
 // Judge says what a check does to the state of its endpoint. It must be pure: the store may call it again for the same
