@@ -65,8 +65,8 @@ func parseEvery(spec string) (every time.Duration, is bool, err error) {
 	return every, true, nil
 }
 
-// referenceTime is where Period begins to count: the start of a leap year, so that every date comes.
-var referenceTime = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+// referenceTime is where Period begins to count: the start of a common year, whose February is the shortest.
+var referenceTime = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Period reads a schedule and says how long it leaves between two checks at least. The error is fit for a user.
 func Period(spec string) (time.Duration, error) {

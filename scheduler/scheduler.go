@@ -90,8 +90,8 @@ func (s *Scheduler) Set(e store.Endpoint, state store.State) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.entries[e.ID]
-	if known != nil && known.endpoint.UpdatedAt.Equal(e.UpdatedAt) {
-		return nil
+	if known != nil && !e.UpdatedAt.After(known.endpoint.UpdatedAt) {
+		return nil // seen already, or read before a change that is known here
 	}
 	en := known
 	if en == nil {

@@ -1,0 +1,414 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rollcallhq/rollcall/alerts"
+	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/scheduler"
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// world is a scheduler with a world to probe: what an endpoint answers, how long it takes, and what was recorded.
+type world struct {
+	*scheduler.Scheduler
+	answer func(ctx context.Context, t probe.Target) probe.Result
+
+	mu      sync.Mutex
+	checks  map[string][]store.Check
+	states  map[string]store.State
+	running int
+	most    int
+}
+
+// start runs a scheduler in the bubble of the test and stops it at its end.
+func start(t *testing.T, concurrency int, answer func(ctx context.Context, t probe.Target) probe.Result) *world {
+	t.Helper()
+	w := &world{answer: answer, checks: map[string][]store.Check{}, states: map[string]store.State{}}
+	w.Scheduler = scheduler.New(scheduler.Config{
+		Location: "here", Concurrency: concurrency, Probe: w.probe, Record: w.record, Log: slog.New(slog.DiscardHandler),
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	return w
+}
+
+func (w *world) probe(ctx context.Context, t probe.Target) probe.Result {
+	w.mu.Lock()
+	w.running++
+	w.most = max(w.most, w.running)
+	w.mu.Unlock()
+	started := time.Now()
+	r := w.answer(ctx, t)
+	r.StartedAt, r.Duration = started, time.Since(started)
+	w.mu.Lock()
+	w.running--
+	w.mu.Unlock()
+	return r
+}
+
+func (w *world) record(_ context.Context, c store.Check) (store.Outcome, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e := store.NewEndpoint()
+	a := store.Advance(e, w.states[c.EndpointID], nil, c, alerts.Judge)
+	w.states[c.EndpointID] = a.State
+	w.checks[c.EndpointID] = append(w.checks[c.EndpointID], c)
+	return store.Outcome{Kept: true, State: a.State}, nil
+}
+
+func (w *world) of(id string) []store.Check {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]store.Check(nil), w.checks[id]...)
+}
+
+func (w *world) set(t *testing.T, e store.Endpoint) {
+	t.Helper()
+	if err := w.Set(e, store.State{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func endpoint(id string) store.Endpoint {
+	e := store.NewEndpoint()
+	e.ID, e.Slug, e.Name, e.URL, e.UpdatedAt = id, id, id, "https://"+id+".example/mcp", time.Now()
+	return e
+}
+
+func up(context.Context, probe.Target) probe.Result {
+	return probe.Result{Verdict: probe.Up, Kind: probe.KindMCP}
+}
+
+// hang takes all the time a target allows.
+func hang(ctx context.Context, t probe.Target) probe.Result {
+	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
+	defer cancel()
+	<-ctx.Done()
+	return probe.Result{Verdict: probe.Down, Failure: &probe.Failure{Class: probe.ClassTimeout}}
+}
+
+func TestNewEndpointIsProbedAtOnceAndThenOncePerPeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, 10, up)
+		w.set(t, endpoint("a"))
+		synctest.Wait()
+		if got := len(w.of("a")); got != 1 {
+			t.Fatalf("%d checks at once, want 1", got)
+		}
+		time.Sleep(72 * time.Hour)
+		checks := w.of("a")
+		if got, want := len(checks), 1+72*60; got != want {
+			t.Errorf("%d checks in three days, want %d", got, want)
+		}
+		for i := 2; i < len(checks); i++ {
+			if gap := checks[i].ScheduledAt.Sub(checks[i-1].ScheduledAt); gap != time.Minute {
+				t.Fatalf("checks %d and %d are %s apart, want 1m", i-1, i, gap)
+			}
+		}
+		if checks[0].Location != "here" {
+			t.Errorf("location %q, want the one configured", checks[0].Location)
+		}
+	})
+}
+
+func TestKnownEndpointKeepsItsPhaseAfterRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, 10, up)
+		if err := w.Set(endpoint("a"), store.State{Status: store.StatusUp, LastCheckAt: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := len(w.of("a")); got != 0 {
+			t.Fatalf("%d checks at once of an endpoint that was checked before, want none", got)
+		}
+		time.Sleep(time.Minute)
+		schedule, err := scheduler.ParseSchedule("@every 60s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		checks := w.of("a")
+		if len(checks) != 1 {
+			t.Fatalf("%d checks in the first minute, want 1", len(checks))
+		}
+		if at := checks[0].ScheduledAt; !schedule.Next("a", at.Add(-time.Millisecond)).Equal(at) {
+			t.Errorf("checked at %s, which is not the phase of its id", at)
+		}
+	})
+}
+
+func TestFailedCheckIsConfirmedSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, 10, func(context.Context, probe.Target) probe.Result {
+			return probe.Result{Verdict: probe.Down, Failure: &probe.Failure{Class: probe.ClassConnect}}
+		})
+		w.set(t, endpoint("a"))
+		time.Sleep(6 * time.Second)
+		checks := w.of("a")
+		if len(checks) < 2 {
+			t.Fatalf("%d checks in six seconds of an endpoint that is down, want a second one to confirm the first", len(checks))
+		}
+		if gap := checks[1].ScheduledAt.Sub(checks[0].ScheduledAt); gap > 5*time.Second {
+			t.Errorf("confirmed after %s, want confirm.after = 5s at most", gap)
+		}
+		time.Sleep(time.Hour)
+		if got := len(w.of("a")); got > 2+61 {
+			t.Errorf("%d checks in an hour of an endpoint known to be down, want one a minute", got)
+		}
+	})
+}
+
+func TestEndpointThatAsksForPeaceGetsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, 10, func(context.Context, probe.Target) probe.Result {
+			return probe.Result{Verdict: probe.Unknown, RetryAfter: 10 * time.Minute}
+		})
+		w.set(t, endpoint("a"))
+		time.Sleep(time.Hour)
+		if got := len(w.of("a")); got < 6 || got > 7 {
+			t.Errorf("%d checks in an hour with Retry-After of ten minutes, want 6 or 7", got)
+		}
+	})
+}
+
+func TestRetryAfterCannotKeepUsAwayForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, 10, func(context.Context, probe.Target) probe.Result {
+			return probe.Result{Verdict: probe.Unknown, RetryAfter: 1000 * time.Hour}
+		})
+		w.set(t, endpoint("a"))
+		time.Sleep(time.Hour)
+		if got := len(w.of("a")); got < 4 {
+			t.Errorf("%d checks in an hour, want one each quarter at least", got)
+		}
+	})
+}
+
+func TestHangingEndpointsDelayNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, 20, func(ctx context.Context, target probe.Target) probe.Result {
+			if target.Method == "hang" {
+				return hang(ctx, target)
+			}
+			return up(ctx, target)
+		})
+		for i := range 10 {
+			e := endpoint(fmt.Sprintf("hang-%d", i))
+			e.Kind, e.Request.Method = probe.KindJSONRPC, "hang"
+			w.set(t, e)
+		}
+		for i := range 200 {
+			w.set(t, endpoint(fmt.Sprintf("good-%d", i)))
+		}
+		time.Sleep(time.Hour)
+		for i := range 200 {
+			for _, c := range w.of(fmt.Sprintf("good-%d", i)) {
+				if late := c.Result.StartedAt.Sub(c.ScheduledAt); late > 0 {
+					t.Fatalf("a good endpoint was probed %s late", late)
+				}
+			}
+			if got := len(w.of(fmt.Sprintf("good-%d", i))); got != 61 {
+				t.Errorf("%d checks of a good endpoint in an hour, want 61", got)
+			}
+		}
+	})
+}
+
+func TestNoMoreProbesAtOnceThanAllowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, 3, hang)
+		for i := range 20 {
+			w.set(t, endpoint(fmt.Sprintf("e%d", i)))
+		}
+		time.Sleep(10 * time.Minute)
+		if w.most != 3 {
+			t.Errorf("%d probes at once, want exactly the 3 allowed", w.most)
+		}
+		for i := range 20 {
+			if len(w.of(fmt.Sprintf("e%d", i))) == 0 {
+				t.Errorf("endpoint %d was never probed", i)
+			}
+		}
+	})
+}
+
+func TestChangeTakesEffectAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := make(chan string, 100)
+		w := start(t, 10, func(_ context.Context, target probe.Target) probe.Result {
+			seen <- target.URL
+			return probe.Result{Verdict: probe.Up}
+		})
+		e := endpoint("a")
+		w.set(t, e)
+		synctest.Wait()
+		<-seen
+		time.Sleep(time.Second)
+		e.URL, e.UpdatedAt = "https://elsewhere.example/mcp", time.Now()
+		w.set(t, e)
+		synctest.Wait()
+		if got := <-seen; got != e.URL {
+			t.Errorf("probed %s after the change, want %s", got, e.URL)
+		}
+
+		time.Sleep(time.Second)
+		e.Paused, e.UpdatedAt = true, time.Now()
+		w.set(t, e)
+		before := len(w.of("a"))
+		time.Sleep(time.Hour)
+		if got := len(w.of("a")); got != before {
+			t.Errorf("%d checks while paused", got-before)
+		}
+
+		e.Paused, e.UpdatedAt = false, time.Now()
+		w.set(t, e)
+		synctest.Wait()
+		if got := len(w.of("a")); got != before+1 {
+			t.Errorf("%d checks right after resuming, want 1", got-before)
+		}
+
+		w.Remove("a")
+		time.Sleep(time.Hour)
+		if got := len(w.of("a")); got != before+1 {
+			t.Errorf("%d checks after removal", got-before-1)
+		}
+	})
+}
+
+func TestAnswerOfTheOldAddressIsNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, 10, func(ctx context.Context, target probe.Target) probe.Result {
+			if target.URL == "https://a.example/mcp" {
+				return hang(ctx, target)
+			}
+			return probe.Result{Verdict: probe.Up}
+		})
+		e := endpoint("a")
+		w.set(t, e)
+		time.Sleep(time.Second)
+		e.URL, e.UpdatedAt = "https://elsewhere.example/mcp", time.Now()
+		w.set(t, e)
+		time.Sleep(e.Timeout)
+		checks := w.of("a")
+		if len(checks) != 1 || checks[0].Result.Verdict != probe.Up {
+			t.Errorf("checks %v; want one, of the address that is registered", checks)
+		}
+	})
+}
+
+func TestCheckNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, 10, func(ctx context.Context, target probe.Target) probe.Result {
+			time.Sleep(time.Second)
+			return probe.Result{Verdict: probe.Up}
+		})
+		w.set(t, endpoint("a"))
+		synctest.Wait() // the first probe is under way
+		check, err := w.CheckNow(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.most != 1 {
+			t.Errorf("%d probes of one endpoint at once", w.most)
+		}
+		checks := w.of("a")
+		if len(checks) != 2 || checks[1].ID != check.ID {
+			t.Errorf("recorded %v, want the first check and then %s", checks, check.ID)
+		}
+		if _, err := w.CheckNow(t.Context(), "nobody"); !errors.Is(err, scheduler.ErrUnknownEndpoint) {
+			t.Errorf("CheckNow of an unknown endpoint: %v", err)
+		}
+	})
+}
+
+func TestEraAndKindAreHandedToTheNextProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var targets []probe.Target
+		w := start(t, 1, func(_ context.Context, target probe.Target) probe.Result {
+			targets = append(targets, target)
+			return probe.Result{Verdict: probe.Up, Kind: probe.KindMCP, Era: probe.EraLegacy}
+		})
+		w.set(t, endpoint("a"))
+		time.Sleep(90 * time.Second)
+		if len(targets) < 2 {
+			t.Fatalf("%d probes", len(targets))
+		}
+		if first := targets[0]; first.Kind != probe.KindAuto || first.Era != "" {
+			t.Errorf("first probe with kind %q and era %q, want auto and none", first.Kind, first.Era)
+		}
+		if second := targets[1]; second.Kind != probe.KindMCP || second.Era != probe.EraLegacy {
+			t.Errorf("second probe with kind %q and era %q, want what the first found", second.Kind, second.Era)
+		}
+	})
+}
+
+func TestPanicOfOursIsNotTheirOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		w := start(t, 1, func(context.Context, probe.Target) probe.Result {
+			calls++
+			if calls == 1 {
+				panic("a bug")
+			}
+			return probe.Result{Verdict: probe.Up}
+		})
+		w.set(t, endpoint("a"))
+		time.Sleep(61 * time.Second)
+		checks := w.of("a")
+		if calls < 2 || len(checks) != calls-1 {
+			t.Errorf("%d probes, %d checks; want all recorded but the one that panicked", calls, len(checks))
+		}
+	})
+}
+
+func TestShutdownRecordsWhatEndsInTimeAndNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{checks: map[string][]store.Check{}, states: map[string]store.State{}}
+		w.answer = func(ctx context.Context, target probe.Target) probe.Result {
+			if target.Method == "hang" {
+				return hang(ctx, target)
+			}
+			time.Sleep(2 * time.Second)
+			return probe.Result{Verdict: probe.Up}
+		}
+		w.Scheduler = scheduler.New(scheduler.Config{
+			Location: "here", Concurrency: 10, Probe: w.probe, Record: w.record, Log: slog.New(slog.DiscardHandler),
+		})
+		hanging := endpoint("hanging")
+		hanging.Kind, hanging.Request.Method = probe.KindJSONRPC, "hang"
+		w.set(t, hanging)
+		w.set(t, endpoint("slow"))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(ctx) }()
+		time.Sleep(time.Second)
+		stopped := time.Now()
+		stop()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(stopped); took > 6*time.Second {
+			t.Errorf("Run ended %s after it was told to", took)
+		}
+		if got := len(w.of("slow")); got != 1 {
+			t.Errorf("%d checks of the probe that ended in time, want 1", got)
+		}
+		if got := w.of("hanging"); len(got) != 0 {
+			t.Errorf("a probe cut short by our shutdown was recorded: %v", got)
+		}
+	})
+}

@@ -1,0 +1,213 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// flaky is a database that can be away, slow, or unwilling to take single checks.
+type flaky struct {
+	mu      sync.Mutex
+	away    bool
+	takes   time.Duration
+	refuses map[string]bool
+	kept    []string
+	groups  []int
+}
+
+var errAway = errors.New("connection refused")
+
+func (f *flaky) Record(ctx context.Context, checks []store.Check, _ store.Judge) ([]store.Outcome, error) {
+	time.Sleep(f.takes)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.away {
+		return nil, errAway
+	}
+	for _, c := range checks {
+		if f.refuses[c.ID] {
+			return nil, fmt.Errorf("check %s cannot be encoded", c.ID)
+		}
+	}
+	outcomes := make([]store.Outcome, len(checks))
+	for i, c := range checks {
+		f.kept = append(f.kept, c.ID)
+		outcomes[i].Kept = true
+	}
+	f.groups = append(f.groups, len(checks))
+	return outcomes, ctx.Err()
+}
+
+func (f *flaky) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+func (f *flaky) ids() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.kept)
+}
+
+func runRecorder(t *testing.T, db *flaky, keep int) (r *store.Recorder, stop func()) {
+	t.Helper()
+	r = store.NewRecorder(store.RecorderConfig{
+		Store: db, Keep: keep, Log: slog.New(slog.DiscardHandler),
+		Judge: func(_ store.Endpoint, s store.State, _ store.Check) store.State { return s },
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	return r, stop
+}
+
+func numbered(i int) store.Check {
+	return store.Check{ID: fmt.Sprintf("chk_%04d", i), EndpointID: "ep_1", Result: probe.Result{Verdict: probe.Up}}
+}
+
+func numbers(from, to int) []string {
+	var ids []string
+	for i := from; i < to; i++ {
+		ids = append(ids, numbered(i).ID)
+	}
+	return ids
+}
+
+func TestRecorderGroupsWhatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &flaky{takes: 100 * time.Millisecond}
+		r, _ := runRecorder(t, db, 0)
+		var all sync.WaitGroup
+		for i := range 300 {
+			all.Go(func() {
+				if out, err := r.Record(t.Context(), numbered(i)); err != nil || !out.Kept {
+					t.Errorf("Record: %+v, %v", out, err)
+				}
+			})
+		}
+		all.Wait()
+		if got := len(db.ids()); got != 300 {
+			t.Errorf("%d checks kept, want 300", got)
+		}
+		if len(db.groups) > 3 {
+			t.Errorf("%d transactions %v, want what waits to go together", len(db.groups), db.groups)
+		}
+	})
+}
+
+func TestRecorderKeepsChecksWhileTheDatabaseIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &flaky{away: true}
+		r, _ := runRecorder(t, db, 0)
+		for i := range 1000 {
+			if _, err := r.Record(t.Context(), numbered(i)); !errors.Is(err, store.ErrWaiting) {
+				t.Fatalf("Record while away: %v, want ErrWaiting", err)
+			}
+			time.Sleep(time.Second)
+		}
+		if got := r.Waiting(); got != 1000 {
+			t.Errorf("%d wait, want 1000", got)
+		}
+		db.set(func() { db.away = false })
+		time.Sleep(11 * time.Second)
+		if r.Waiting() != 0 || !slices.Equal(db.ids(), numbers(0, 1000)) {
+			t.Errorf("%d wait and %d are kept, want all kept in order", r.Waiting(), len(db.ids()))
+		}
+		if _, err := r.Record(t.Context(), numbered(1000)); err != nil {
+			t.Errorf("Record after the return: %v", err)
+		}
+		if r.GivenUp() != 0 {
+			t.Errorf("%d given up, want none", r.GivenUp())
+		}
+	})
+}
+
+func TestRecorderGivesUpTheOldestBeyondItsBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &flaky{away: true}
+		r, _ := runRecorder(t, db, 10)
+		for i := range 25 {
+			_, _ = r.Record(t.Context(), numbered(i))
+			synctest.Wait()
+		}
+		if r.Waiting() != 10 || r.GivenUp() != 15 {
+			t.Errorf("%d wait, %d given up; want 10 and 15", r.Waiting(), r.GivenUp())
+		}
+		db.set(func() { db.away = false })
+		time.Sleep(11 * time.Second)
+		if got, want := db.ids(), numbers(15, 25); !slices.Equal(got, want) {
+			t.Errorf("kept %v, want the latest %v", got, want)
+		}
+	})
+}
+
+func TestOneCheckTheDatabaseRefusesHoldsUpNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &flaky{takes: time.Millisecond, refuses: map[string]bool{numbered(3).ID: true}}
+		r, _ := runRecorder(t, db, 0)
+		var all sync.WaitGroup
+		for i := range 10 {
+			all.Go(func() { _, _ = r.Record(t.Context(), numbered(i)) })
+		}
+		all.Wait()
+		// Alone, a refused check looks like a database that is away; its next neighbours prove that it is not.
+		for i := 10; i < 13; i++ {
+			_, _ = r.Record(t.Context(), numbered(i))
+			time.Sleep(11 * time.Second)
+		}
+		if _, err := r.Record(t.Context(), numbered(13)); err != nil {
+			t.Errorf("Record after the refused check was given up: %v", err)
+		}
+		if got := len(db.ids()); got != 13 {
+			t.Errorf("%d kept, want the 13 good ones", got)
+		}
+		if r.GivenUp() != 1 {
+			t.Errorf("%d given up, want the one that is refused", r.GivenUp())
+		}
+	})
+}
+
+func TestRecorderWritesWhatWaitsWhenItStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &flaky{away: true}
+		r, stop := runRecorder(t, db, 0)
+		for i := range 5 {
+			_, _ = r.Record(t.Context(), numbered(i))
+		}
+		db.set(func() { db.away = false })
+		stop()
+		if got, want := db.ids(), numbers(0, 5); !slices.Equal(got, want) {
+			t.Errorf("kept %v after the stop, want %v", got, want)
+		}
+	})
+}
+
+func TestRecorderCountsWhatItLosesWhenItStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &flaky{away: true}
+		r, stop := runRecorder(t, db, 0)
+		_, _ = r.Record(t.Context(), numbered(0))
+		stop()
+		if r.GivenUp() != 1 {
+			t.Errorf("%d given up, want 1", r.GivenUp())
+		}
+	})
+}
