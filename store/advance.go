@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"slices"
 	"time"
 
@@ -10,10 +11,10 @@ import (
 // Advance is what a check does to everything kept about its endpoint except the check itself, worked out without a
 // database so that every database does the same. open is the endpoint's open incident, nil when there is none.
 func Advance(e Endpoint, prev State, open *Incident, c Check, judge Judge) Advanced {
-	next := prev
-	if !e.Paused {
-		next = judge(e, prev, c)
+	if e.Paused {
+		return Advanced{State: prev.observe(c)} // nothing changes, also not a status from before the pause
 	}
+	next := judge(e, prev, c)
 	a := Advanced{State: next.observe(c)}
 	switch down := next.Status == StatusDown; {
 	case down && open == nil:
@@ -80,6 +81,9 @@ func Resolve(i Incident, at, recoveredAt time.Time, how Resolution) *Incident {
 	if end.IsZero() || end.Before(i.StartedAt) {
 		end = at
 	}
+	if end.Before(i.StartedAt) {
+		end = i.StartedAt // a clock that was set back
+	}
 	i.ResolvedAt, i.Resolution = &end, how
 	return &i
 }
@@ -99,7 +103,39 @@ func noticesFor(e Endpoint, incidentID string, kind NoticeKind, at time.Time) []
 	return notices
 }
 
-// PauseNotices is what pausing an endpoint with an open incident leaves to be told.
-func PauseNotices(e Endpoint, incidentID string, at time.Time) []Notice {
-	return noticesFor(e, incidentID, NoticeResolved, at)
+// Amend is what editing an endpoint does to everything kept about it except the endpoint itself, worked out without a
+// database. open is the endpoint's open incident, nil when there is none.
+func Amend(before, after Endpoint, s State, open *Incident, at time.Time) Amended {
+	a := Amended{State: s}
+	if after.Paused && !before.Paused && open != nil {
+		a.Resolve = Resolve(*open, at, time.Time{}, ResolutionPaused)
+		a.Notices = noticesFor(after, open.ID, NoticeResolved, at)
+	}
+	retargeted := before.Kind != after.Kind || before.URL != after.URL || !before.Request.equal(after.Request)
+	if retargeted {
+		// What was found out about the earlier target says nothing about this one.
+		a.State.Kind, a.State.Era, a.State.Height, a.State.HeightSince = "", "", nil, time.Time{}
+	}
+	if retargeted || before.Paused && !after.Paused {
+		a.State = a.State.restart(at)
+	}
+	return a
+}
+
+// Amended is what Amend works out, to be written in one transaction with the endpoint.
+type Amended struct {
+	State   State
+	Resolve *Incident // to be updated
+	Notices []Notice  // to be inserted
+}
+
+// restart returns s as if nothing had been proved yet.
+func (s State) restart(at time.Time) State {
+	s.Status, s.Since, s.Failure = StatusPending, at, nil
+	s.Streak, s.Down = Streak{}, Streak{}
+	return s
+}
+
+func (r Request) equal(o Request) bool {
+	return r.Method == o.Method && bytes.Equal(r.Params, o.Params)
 }
