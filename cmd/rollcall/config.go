@@ -1,0 +1,122 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// config is how `rollcall serve` was asked to run.
+type config struct {
+	listen         string
+	database       string
+	location       string
+	allowPrivate   prefixes
+	demo           bool
+	publicURL      string
+	concurrency    int
+	retention      time.Duration
+	trustedProxies prefixes
+	logFormat      string
+	adminToken     string // from the environment only: a flag would show in the list of processes
+}
+
+// Defaults that CONTRACT and README name.
+const (
+	defaultListen      = "127.0.0.1:8080"
+	defaultDatabase    = "rollcall.db"
+	defaultLocation    = "default"
+	defaultConcurrency = 200
+	defaultRetention   = 30 * 24 * time.Hour
+	adminTokenVariable = "ROLLCALL_ADMIN_TOKEN"
+	minAdminToken      = 16
+)
+
+// readConfig reads flags and environment. Its error is a usageError with every mistake.
+func readConfig(args []string, std stdio) (config, error) {
+	var c config
+	fs := newFlags("serve", "serve [flags]", std)
+	fs.StringVar(&c.listen, "listen", defaultListen, "`address` to serve the dashboard and the API on")
+	databaseFlag(fs, &c.database)
+	fs.StringVar(&c.location, "location", defaultLocation, "`name` of the place this instance probes from")
+	fs.Var(&c.allowPrivate, "allow-private", "private `ranges` that endpoints and webhooks may lie in, like 10.0.0.0/8,127.0.0.0/8 (default none)")
+	fs.BoolVar(&c.demo, "demo", false, "start with built-in endpoints, healthy and broken ones, on loopback")
+	fs.StringVar(&c.publicURL, "public-url", "", "`URL` under which people reach this service, for links and cookies")
+	fs.IntVar(&c.concurrency, "concurrency", defaultConcurrency, "`number` of probes at once")
+	fs.DurationVar(&c.retention, "retention", defaultRetention, "`duration` for which single checks are kept; uptime is kept beyond it")
+	fs.Var(&c.trustedProxies, "trusted-proxies", "`ranges` of reverse proxies whose X-Forwarded-For is believed (default none)")
+	fs.StringVar(&c.logFormat, "log-format", "text", "`format` of the log: text or json")
+	rest, err := fs.parse(args)
+	if _, ok := errors.AsType[usageError](err); err != nil && !ok {
+		return c, err
+	}
+	c.adminToken, _ = std.env(adminTokenVariable)
+	mistakes := append(joined(err), c.mistakes()...)
+	if len(rest) > 0 {
+		mistakes = append(mistakes, fmt.Errorf("unexpected argument %q", rest[0]))
+	}
+	if len(mistakes) > 0 {
+		return c, usageError{errors.Join(mistakes...)}
+	}
+	c.publicURL = strings.TrimRight(c.publicURL, "/")
+	return c, nil
+}
+
+func databaseFlag(fs *flagSet, database *string) {
+	fs.StringVar(database, "database", defaultDatabase, "`path` of a SQLite file, or a postgres:// URL")
+}
+
+// mistakes returns everything that is wrong with c's values.
+func (c config) mistakes() []error {
+	var mistakes []error
+	add := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf(format, args...)) }
+	if _, _, err := net.SplitHostPort(c.listen); err != nil {
+		add("--listen must be an address and a port, like 127.0.0.1:8080 or :8080")
+	}
+	if strings.TrimSpace(c.location) == "" || len(c.location) > 60 {
+		add("--location must have between 1 and 60 characters")
+	}
+	if c.database == "" {
+		add("--database must name a SQLite file or be a postgres:// URL")
+	}
+	if u, err := url.Parse(c.publicURL); c.publicURL != "" &&
+		(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "") {
+		add("--public-url must be an http or https URL without a path, like https://status.example.com")
+	}
+	if c.concurrency < 1 || c.concurrency > 10_000 {
+		add("--concurrency must be between 1 and 10000")
+	}
+	if c.retention < time.Hour {
+		add("--retention must be 1h at least")
+	}
+	if c.logFormat != "text" && c.logFormat != "json" {
+		add("--log-format must be text or json")
+	}
+	if c.adminToken != "" && len(c.adminToken) < minAdminToken {
+		add("environment variable %s must have %d characters at least: make one with `openssl rand -hex 32`", adminTokenVariable, minAdminToken)
+	}
+	return mistakes
+}
+
+// joined takes an error made by errors.Join apart.
+func joined(err error) []error {
+	usage, ok := errors.AsType[usageError](err)
+	if !ok {
+		return nil
+	}
+	if many, ok := usage.error.(interface{ Unwrap() []error }); ok {
+		return many.Unwrap()
+	}
+	return []error{usage.error}
+}
+
+func newLogger(c config, std stdio) *slog.Logger {
+	if c.logFormat == "json" {
+		return slog.New(slog.NewJSONHandler(std.err, nil))
+	}
+	return slog.New(slog.NewTextHandler(std.err, nil))
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/rollcallhq/rollcall/store"
+	"github.com/rollcallhq/rollcall/store/postgres"
+	"github.com/rollcallhq/rollcall/store/sqlite"
+)
+
+// openTimeout bounds how long a command waits for a database at its start.
+const openTimeout = 10 * time.Second
+
+// openStore opens the database that --database names and brings its schema up to date.
+func openStore(ctx context.Context, database string, std stdio) (store.Store, error) {
+	key, err := secretKey(database, std)
+	if err != nil {
+		return nil, err
+	}
+	sealer, err := store.NewSealer(key)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	if isPostgres(database) {
+		db, err := postgres.Open(ctx, database, sealer)
+		if err != nil {
+			return nil, fmt.Errorf("open Postgres: %w", err)
+		}
+		return db, nil
+	}
+	db, err := sqlite.Open(ctx, database, sealer)
+	if err != nil {
+		return nil, fmt.Errorf("open SQLite file %s: %w", database, err)
+	}
+	return db, nil
+}
+
+func isPostgres(database string) bool {
+	return strings.HasPrefix(database, "postgres://") || strings.HasPrefix(database, "postgresql://")
+}
+
+// keyVariable holds the key with which secrets are encrypted at rest, as base64 of store.KeySize bytes.
+const keyVariable = "ROLLCALL_SECRET_KEY"
+
+// secretKey returns the key of a database: from the environment, else from the key file beside a SQLite file, which is
+// made together with the database.
+func secretKey(database string, std stdio) ([]byte, error) {
+	if text, ok := std.env(keyVariable); ok && text != "" {
+		key, err := store.ParseKey(text)
+		if err != nil {
+			return nil, fmt.Errorf("environment variable %s: %w", keyVariable, err)
+		}
+		return key, nil
+	}
+	if isPostgres(database) {
+		return nil, fmt.Errorf("with Postgres the environment variable %s must hold the key that encrypts secrets at rest: "+
+			"make one with `openssl rand -base64 %d` and keep it with your backups", keyVariable, store.KeySize)
+	}
+	path := database + ".key"
+	key, err := readKeyFile(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	if _, err := os.Stat(database); err == nil {
+		return nil, fmt.Errorf("%s is there but its key file %s is not: put it back, or set %s", database, path, keyVariable)
+	}
+	return writeKeyFile(path)
+}
+
+func readKeyFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("key file %s can be read by others: run `chmod 600 %s`", path, path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read key file: %w", err)
+	}
+	key, err := store.ParseKey(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("key file %s: %w", path, err)
+	}
+	return key, nil
+}
+
+// writeKeyFile makes a key. It never overwrites one: O_EXCL.
+func writeKeyFile(path string) ([]byte, error) {
+	key := make([]byte, store.KeySize)
+	rand.Read(key) //nolint:errcheck // crypto/rand.Read never returns an error
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("make key file: %w", err)
+	}
+	_, err = fmt.Fprintln(f, base64.StdEncoding.EncodeToString(key))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return nil, fmt.Errorf("write key file: %w", err)
+	}
+	return key, nil
+}
