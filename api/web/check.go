@@ -1,0 +1,94 @@
+package web
+
+import (
+	"time"
+
+	"github.com/rollcallhq/rollcall/probe"
+)
+
+// CheckPage shows one check with everything that was seen.
+type CheckPage struct {
+	Frame
+	Slug, Name string // of the endpoint
+	Location   string
+	Scheduled  time.Time
+	Check      Check
+}
+
+func (CheckPage) template() string { return "check" }
+
+// Check is one probe as pages show it, kept or only tried.
+type Check struct {
+	ID string // empty when it was not kept
+	probe.Result
+}
+
+// CheckOf returns a check of what a probe saw.
+func CheckOf(id string, r probe.Result) Check { return Check{id, r} }
+
+// Total is how long the conversation took, closing included: the length of its time line.
+func (c Check) Total() time.Duration {
+	total := c.Duration
+	for _, s := range c.Steps {
+		total = max(total, s.Start+s.Latency)
+	}
+	return total
+}
+
+// lineWidth is the width of a time line in the units of its picture.
+const lineWidth = 1000
+
+// Bars places a step's phases on the time line of its check.
+func (c Check) Bars(s probe.Step) []Bar {
+	total := c.Total()
+	if total <= 0 {
+		return nil
+	}
+	scale := func(d time.Duration) float64 {
+		return max(0, min(1, float64(d)/float64(total))) * lineWidth
+	}
+	phases := PhasesOf(s)
+	bars := make([]Bar, 0, len(phases)+1)
+	at, end := s.Start, s.Start+s.Latency
+	for _, p := range phases {
+		length := min(p.Duration, end-at)
+		bars = append(bars, Bar{p.Name, scale(at), scale(length)})
+		at += length
+	}
+	// What no phase accounts for: writing the request, waiting between the two.
+	return append(bars, Bar{"other", scale(at), max(2, scale(end-at))})
+}
+
+// Bar is one stretch of a time line, in thousandths of it.
+type Bar struct {
+	Phase    string // closed list; names the CSS class
+	X, Width float64
+}
+
+// Phase is one part of a step's latency.
+type Phase struct {
+	Name     string // closed list
+	Words    string
+	Duration time.Duration
+}
+
+// PhasesOf lists the phases that a step went through, in order.
+func PhasesOf(s probe.Step) []Phase {
+	all := []Phase{
+		{"dns", "DNS", s.Phases.DNS},
+		{"connect", "connect", s.Phases.Connect},
+		{"tls", "TLS", s.Phases.TLS},
+		{"wait", "first byte", s.Phases.FirstByte},
+		{"body", "body", s.Phases.Body},
+	}
+	var seen []Phase
+	for _, p := range all {
+		if p.Duration > 0 {
+			seen = append(seen, p)
+		}
+	}
+	return seen
+}
+
+// Phases makes PhasesOf callable from templates.
+func (Check) Phases(s probe.Step) []Phase { return PhasesOf(s) }

@@ -1,0 +1,85 @@
+package web
+
+import (
+	"time"
+
+	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// EndpointPage shows one endpoint: how it is and why, what it says of itself, and its history.
+type EndpointPage struct {
+	Frame
+	Slug, Name string
+	URL        string // redacted
+	Kind       probe.Kind
+	Schedule   string
+	Timeout    time.Duration
+	Paused     bool
+	Public     bool
+	Tags       []string
+	Channels   []ChannelRow
+
+	Status     store.Status
+	Since      time.Time
+	Failure    *probe.Failure
+	Confirming int            // checks in a row that disagree with Status
+	Pointing   store.Status   // where those checks point
+	Unsettled  *probe.Failure // what they found
+
+	Last        *Check // nil when there is none
+	Height      *uint64
+	HeightSince time.Time
+
+	Windows   []Window
+	Latencies []LatencyRow // of the last 24 hours; whole checks first
+
+	Checks  []Check
+	Verdict probe.Verdict // only checks with this verdict are listed; empty for all
+	Older   string        // address of the page with older checks
+	Newest  string        // address of the first page, empty on it
+
+	Incidents []IncidentRow
+	Badges    []Snippet
+}
+
+func (EndpointPage) template() string { return "endpoint" }
+
+// Verdicts are those that the list of checks can be narrowed to.
+func (EndpointPage) Verdicts() []probe.Verdict { return probe.Verdicts() }
+
+// Window is an endpoint's uptime over some time.
+type Window struct {
+	Label    string // "24 hours"
+	Uptime   *float64
+	Coverage float64 // per cent of the window that was measured
+	Counts   store.Counts
+}
+
+// LatencyRow holds the percentiles of one step in milliseconds.
+type LatencyRow struct {
+	Step               string // empty for whole checks
+	P50, P90, P95, P99 float64
+}
+
+// Snippet is text to copy.
+type Snippet struct {
+	ID, Label, Text string
+}
+
+// ExpiresSoon reports whether a certificate runs out within two weeks, which is when somebody should have renewed it.
+func (p EndpointPage) ExpiresSoon() bool {
+	return p.Last != nil && p.Last.Facts.TLSExpiresAt != nil && p.Last.Facts.TLSExpiresAt.Sub(p.Now) < 14*24*time.Hour
+}
+
+// ConfirmPage asks whether something that cannot be undone is meant.
+type ConfirmPage struct {
+	Frame
+	Question string
+	Detail   string
+	Verb     string // on the button
+	Action   string // address that the answer is posted to, as action=delete and confirmed=yes
+	Back     string // address of where the visitor came from
+}
+
+func (ConfirmPage) template() string { return "confirm" }

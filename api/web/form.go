@@ -1,0 +1,152 @@
+package web
+
+import (
+	"strings"
+
+	"github.com/rollcallhq/rollcall/probe"
+)
+
+// FormPage registers an endpoint or edits one.
+type FormPage struct {
+	Frame
+	Slug     string // of the endpoint that is edited; empty when registering
+	Name     string // of the endpoint that is edited, as kept
+	Form     EndpointForm
+	Kinds    []probe.Kind
+	Channels []ChannelOption
+	Problems Problems
+	Test     *Check // what a test saw; nil when none was made
+}
+
+func (FormPage) template() string { return "form" }
+
+// Action is the address that the form is posted to.
+func (p FormPage) Action() string {
+	if p.Slug == "" {
+		return "/endpoints/new"
+	}
+	return "/endpoints/" + p.Slug + "/edit"
+}
+
+// EndpointForm is an endpoint as somebody typed it.
+type EndpointForm struct {
+	URL, Name, Kind                 string
+	Method, Params                  string
+	Headers                         []HeaderRow
+	Schedule, Timeout, DegradedOver string
+	Failures, Successes, After      string
+	Tags                            string // separated by commas
+	Channels                        []string
+	Public                          bool
+}
+
+// HeaderRow is one header as typed.
+type HeaderRow struct {
+	Name, Value string
+	Secret      bool
+	Kept        bool // the endpoint holds a secret value that is kept while Value is empty
+}
+
+// blankHeaders is how many empty rows there are to type further headers into, without a script to add one.
+const blankHeaders = 2
+
+// HeaderRows returns the typed headers and some blank rows.
+func (f EndpointForm) HeaderRows() []HeaderRow {
+	rows := append([]HeaderRow(nil), f.Headers...)
+	for range blankHeaders {
+		rows = append(rows, HeaderRow{Secret: true})
+	}
+	return rows
+}
+
+// Chosen reports whether a channel is chosen.
+func (f EndpointForm) Chosen(id string) bool {
+	for _, c := range f.Channels {
+		if c == id {
+			return true
+		}
+	}
+	return false
+}
+
+// ChannelOption is a channel that can be chosen.
+type ChannelOption struct {
+	ID, Name, Type string
+	Broken         bool
+}
+
+// Problems are the mistakes in a form, in the order in which they were found.
+type Problems []probe.Problem
+
+// For returns what is wrong with a field. A problem of one item of a list, such as "tags[1]", belongs to the list when
+// the form has one field for all of it.
+func (ps Problems) For(field string) []string {
+	var messages []string
+	for _, p := range ps {
+		if fieldOf(p.Field) == field {
+			messages = append(messages, p.Message)
+		}
+	}
+	return messages
+}
+
+// Any reports whether something is wrong with a field or with one below it.
+func (ps Problems) Any(field string) bool {
+	for _, p := range ps {
+		f := fieldOf(p.Field)
+		if f == field || strings.HasPrefix(f, field+".") || strings.HasPrefix(f, field+"[") {
+			return true
+		}
+	}
+	return false
+}
+
+// fieldOf returns the field of the form in which a problem's field was typed.
+func fieldOf(field string) string {
+	for _, list := range []string{"tags", "channels"} {
+		if strings.HasPrefix(field, list+"[") {
+			return list
+		}
+	}
+	return field
+}
+
+// FieldID returns the id of the form control for a field: "f-headers-0-name" for "headers[0].name".
+func FieldID(field string) string {
+	return "f-" + strings.NewReplacer("[", "-", "].", "-", "]", "", ".", "-", "_", "-").Replace(fieldOf(field))
+}
+
+// labels are the words on the form for each field, for the list of mistakes.
+var labels = map[string]string{
+	"url": "URL", "name": "Name", "kind": "Kind", "request": "Request", "request.method": "Method",
+	"request.params": "Params", "headers": "Headers", "schedule": "Schedule", "timeout": "Timeout",
+	"degraded_over": "Degraded over", "confirm": "Confirmation", "confirm.failures": "Failures",
+	"confirm.successes": "Successes", "confirm.after": "Check again after", "tags": "Tags", "channels": "Channels",
+	"public": "Public", "webhook_url": "Webhook URL", "bot_token": "Bot token", "channel": "Slack channel",
+	"api_url": "API URL", "type": "Type", "user": "Name", "password": "Password",
+}
+
+// Label returns the words on the form for a field.
+func (ps Problems) Label(field string) string {
+	field = fieldOf(field)
+	if l, ok := labels[field]; ok {
+		return l
+	}
+	if rest, ok := strings.CutPrefix(field, "headers["); ok {
+		n, part, _ := strings.Cut(rest, "].")
+		return "Header " + ordinal(n) + " " + part
+	}
+	return field
+}
+
+// ordinal counts from one what code counts from zero.
+func ordinal(n string) string {
+	var i int
+	for _, r := range n {
+		if r < '0' || r > '9' || i > 1000 {
+			return n
+		}
+		i = i*10 + int(r-'0')
+	}
+	return grouped(uint64(i) + 1)
+}

@@ -1,0 +1,33 @@
+package web
+
+// LoginPage asks who is there.
+type LoginPage struct {
+	Frame
+	Name    string // as typed
+	Next    string // address within this service to go on to
+	Problem string // why the last attempt failed, empty on the first
+	Setup   bool   // nobody can log in yet: the setup link has not been used
+}
+
+func (LoginPage) template() string { return "login" }
+
+// SetupPage lets the first user choose a name and a password.
+type SetupPage struct {
+	Frame
+	Token    string // from the setup link
+	Name     string // as typed
+	Usable   bool   // the link is good; otherwise Trouble says why not
+	Trouble  string
+	Problems Problems
+}
+
+func (SetupPage) template() string { return "setup" }
+
+// ErrorPage says what went wrong, in words fit for a stranger.
+type ErrorPage struct {
+	Frame
+	Status        int
+	Title, Detail string
+}
+
+func (ErrorPage) template() string { return "error" }

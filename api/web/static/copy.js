@@ -1,0 +1,20 @@
+// Gives each snippet a button that copies it. Without a clipboard (plain http to another machine) the text is selected
+// instead, ready for the keyboard.
+
+export function enableCopying(root) {
+  for (const button of root.querySelectorAll("button[data-copy]")) {
+    const text = document.getElementById(button.dataset.copy);
+    if (!text || !button.hidden) continue;
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      text.select();
+      try {
+        await navigator.clipboard.writeText(text.value);
+        button.textContent = "Copied";
+      } catch {
+        button.textContent = "Press Ctrl+C";
+      }
+      setTimeout(() => (button.textContent = "Copy"), 2000);
+    });
+  }
+}

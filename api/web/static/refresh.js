@@ -1,0 +1,74 @@
+// Keeps a page true while it stands open: asks for the same page again and puts its main part in place of the old one.
+// It rests while the page is hidden and while the reader is busy in it (typing, choosing, selecting text), and it keeps
+// open what was open and the focus where it was.
+
+export function keepFresh(main, enhance) {
+  if (!main) return;
+  const period = Number(main.dataset.refresh) * 1000;
+  let asking = false;
+
+  const refresh = async () => {
+    if (asking || document.hidden || busy(main)) return;
+    asking = true;
+    try {
+      const fresh = await ask();
+      if (fresh && !busy(main)) replace(main, fresh, enhance);
+    } catch {
+      // The service is away or restarting: the page stays as it is, and the next round tries again.
+    } finally {
+      asking = false;
+    }
+  };
+
+  setInterval(refresh, period);
+  document.addEventListener("visibilitychange", refresh);
+}
+
+async function ask() {
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
+  if (answer.redirected) {
+    location.reload(); // the login has ended
+    return null;
+  }
+  if (!answer.ok) return null;
+  return new DOMParser().parseFromString(await answer.text(), "text/html");
+}
+
+function busy(main) {
+  const at = document.activeElement;
+  if (at && main.contains(at) && at.matches("input, select, textarea")) return true;
+  const selection = getSelection();
+  return selection && !selection.isCollapsed && main.contains(selection.anchorNode);
+}
+
+function replace(main, page, enhance) {
+  const fresh = page.querySelector("main");
+  if (!fresh) return;
+  const open = [...main.querySelectorAll("details[open]")].map((d) => d.id);
+  const focus = main.contains(document.activeElement) ? pathTo(document.activeElement, main) : null;
+  const before = main.querySelector("h1")?.textContent;
+
+  main.replaceChildren(...fresh.childNodes);
+  enhance(main);
+  document.title = page.title;
+
+  for (const id of open) {
+    const details = id && document.getElementById(id);
+    if (details) details.open = true;
+  }
+  if (focus) follow(focus, main)?.focus({ preventScroll: true });
+  const heading = main.querySelector("h1")?.textContent;
+  if (heading !== before) document.getElementById("announce").textContent = heading;
+}
+
+// pathTo finds an element again in the next rendering: by what it leads to, else by its place.
+function pathTo(el, main) {
+  if (el.id) return { selector: `#${CSS.escape(el.id)}`, index: 0 };
+  const href = el.getAttribute("href");
+  const selector = href ? `${el.localName}[href="${CSS.escape(href)}"]` : el.localName;
+  return { selector, index: [...main.querySelectorAll(selector)].indexOf(el) };
+}
+
+function follow({ selector, index }, main) {
+  return main.querySelectorAll(selector)[index];
+}

@@ -1,0 +1,101 @@
+// Package web turns what a page shows into HTML. It takes one struct per page, made for that page by package api,
+// escapes everything in it, and knows neither requests nor databases. Every page reads and works without JavaScript;
+// the small modules in static/ only make it more comfortable.
+package web
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+)
+
+//go:embed templates static
+var files embed.FS
+
+// Page is something Render can render: one of the page structs of this package.
+type Page interface {
+	// template is the name of the page's file in templates/, without its ending.
+	template() string
+}
+
+// Frame is what stands around every page.
+type Frame struct {
+	User    string    // name of who is logged in; empty for a visitor
+	Section string    // address of the navigation entry that is current, such as "/incidents"
+	Done    string    // what the visitor has just done, in words; empty for nothing
+	Now     time.Time // to which every "ago" on the page refers
+	Version string
+}
+
+// Render writes page as a whole HTML document. Nothing is written when the page cannot be rendered.
+func Render(w io.Writer, page Page) error {
+	t, ok := templates[page.template()]
+	if !ok {
+		return fmt.Errorf("render page: no template %q", page.template())
+	}
+	var buf bytes.Buffer
+	if err := t.ExecuteTemplate(&buf, "layout", page); err != nil {
+		return fmt.Errorf("render page %q: %w", page.template(), err)
+	}
+	if _, err := buf.WriteTo(w); err != nil {
+		return fmt.Errorf("write page %q: %w", page.template(), err)
+	}
+	return nil
+}
+
+// templates are the parsed pages by name, each a layout with the page's own "title" and "main" in it.
+var templates = parse()
+
+// parse panics when a template is wrong: the files are part of the program.
+func parse() map[string]*template.Template {
+	shared := template.Must(template.New("").Funcs(functions).ParseFS(files, "templates/shared/*.html"))
+	names, err := fs.Glob(files, "templates/*.html")
+	if err != nil {
+		panic(err) // the pattern is a constant
+	}
+	pages := make(map[string]*template.Template, len(names))
+	for _, name := range names {
+		t := template.Must(template.Must(shared.Clone()).ParseFS(files, name))
+		pages[strings.TrimSuffix(path.Base(name), ".html")] = t
+	}
+	return pages
+}
+
+// functions are what templates may call beside the methods of what they are given.
+var functions = template.FuncMap{
+	"asset":     asset,
+	"stamp":     stamp,
+	"machine":   machine,
+	"day":       day,
+	"ago":       ago,
+	"until":     until,
+	"lasting":   lasting,
+	"latency":   latency,
+	"ms":        milliseconds,
+	"percent":   percent,
+	"coverage":  coverage,
+	"size":      size,
+	"grouped":   grouped,
+	"plural":    plural,
+	"statusTag": tagOf,
+	"kindWords": kindWords,
+	"means":     means,
+	"advice":    advice,
+	"fieldID":   FieldID,
+	"asOf":      asOf,
+	"list":      func(s ...string) []string { return s },
+}
+
+// dated hands a part of a page to a template of its own together with the page's time.
+type dated struct {
+	Now time.Time
+	Of  any
+}
+
+func asOf(now time.Time, part any) dated { return dated{now, part} }
