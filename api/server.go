@@ -5,10 +5,18 @@ package api
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
 	"net/netip"
+	"net/url"
+	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rollcallhq/rollcall/probe"
@@ -42,4 +50,120 @@ type Config struct {
 	TestChannel func(ctx context.Context, c store.Channel) error
 	// Backlog reports how many checks wait in memory because the database is away.
 	Backlog func() int
+}
+
+// Server answers everything Rollcall is asked over HTTP. It is safe for concurrent use.
+type Server struct {
+	cfg     Config
+	echo    *echo.Echo
+	origins *http.CrossOriginProtection
+	metrics *metrics
+	logins  *logins
+	trying  chan struct{}   // one place for each probe that is asked for and not kept
+	pages   map[string]bool // by route: whether its errors are shown as a page
+
+	hasUser atomic.Bool // once true, true for good: users are never removed
+}
+
+// maxTrying bounds how many one-off probes run at once: each may hold a connection for minutes.
+const maxTrying = 16
+
+// New returns a server that is ready to be asked. It reports everything that is wrong with cfg at once.
+func New(cfg Config) (*Server, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("configure the server: %w", err)
+	}
+	s := &Server{
+		cfg:     cfg,
+		echo:    echo.New(),
+		origins: http.NewCrossOriginProtection(),
+		logins:  newLogins(),
+		trying:  make(chan struct{}, maxTrying),
+		pages:   map[string]bool{},
+	}
+	if cfg.PublicURL != "" {
+		if err := s.origins.AddTrustedOrigin(cfg.PublicURL); err != nil {
+			return nil, fmt.Errorf("public URL: %w", err)
+		}
+	}
+	var err error
+	if s.metrics, err = newMetrics(cfg.Registry); err != nil {
+		return nil, err
+	}
+	s.echo.IPExtractor = clientAddress(cfg.TrustedProxies)
+	s.echo.HTTPErrorHandler = s.fail
+	s.echo.Logger.SetOutput(io.Discard) // errors reach our own log through fail
+	s.install()
+	return s, nil
+}
+
+// Handler returns what an http.Server serves. Timeouts and shutdown are the caller's; handlers that must outlast a
+// write timeout extend their own deadline.
+func (s *Server) Handler() http.Handler { return s.echo }
+
+// validate returns every mistake in c, joined.
+func (c Config) validate() error {
+	var errs []error
+	missing := func(name string, absent bool) {
+		if absent {
+			errs = append(errs, errors.New(name+" is missing"))
+		}
+	}
+	missing("Store", c.Store == nil)
+	missing("Log", c.Log == nil)
+	missing("Registry", c.Registry == nil)
+	missing("Location", c.Location == "")
+	missing("Probe", c.Probe == nil)
+	missing("CheckNow", c.CheckNow == nil)
+	missing("Changed", c.Changed == nil)
+	missing("Period", c.Period == nil)
+	missing("TestChannel", c.TestChannel == nil)
+	missing("Backlog", c.Backlog == nil)
+	if c.PublicURL != "" {
+		u, err := url.Parse(c.PublicURL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+			u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
+			errs = append(errs, errors.New("PublicURL must be like https://rollcall.example.com: scheme and host, nothing behind it"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// https reports whether the visitor reached us over TLS, as far as we may believe what we are told.
+func (s *Server) https(c echo.Context) bool {
+	r := c.Request()
+	switch {
+	case strings.HasPrefix(s.cfg.PublicURL, "https://"), r.TLS != nil:
+		return true
+	case s.fromProxy(r):
+		return strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+	}
+	return false
+}
+
+// fromProxy reports whether r was handed to us by a trusted proxy.
+func (s *Server) fromProxy(r *http.Request) bool {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return false
+	}
+	addr := peer.Addr().Unmap()
+	for _, p := range s.cfg.TrustedProxies {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// baseURL is where people reach this service, without a trailing slash.
+func (s *Server) baseURL(c echo.Context) string {
+	if s.cfg.PublicURL != "" {
+		return s.cfg.PublicURL
+	}
+	scheme := "http"
+	if s.https(c) {
+		scheme = "https"
+	}
+	return (&url.URL{Scheme: scheme, Host: c.Request().Host}).String()
 }

@@ -1,0 +1,355 @@
+package api
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// sessionLength is how long a login lasts.
+const sessionLength = 30 * 24 * time.Hour
+
+// wantToken lets a request through that carries a good bearer token, or the session of the dashboard.
+func (s *Server) wantToken(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if secret, ok := bearer(c.Request()); ok {
+			if err := s.checkToken(c.Request().Context(), secret); err != nil {
+				if p, refused := errors.AsType[*problem](err); refused && p.Status == http.StatusUnauthorized {
+					c.Response().Header().Set("WWW-Authenticate", `Bearer realm="rollcall", error="invalid_token"`)
+				}
+				return err
+			}
+			return next(c)
+		}
+		_, ok, err := s.visitor(c)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			c.Response().Header().Set("WWW-Authenticate", `Bearer realm="rollcall"`)
+			return fault(http.StatusUnauthorized, "Unauthorized", "Send a token as `Authorization: Bearer …`; make one with `rollcall token create`.")
+		}
+		return next(c)
+	}
+}
+
+// bearer returns the token of a request. Another scheme is none of ours: a proxy in front may use it.
+func bearer(r *http.Request) (secret string, ok bool) {
+	scheme, secret, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		return "", false
+	}
+	return strings.TrimSpace(secret), true
+}
+
+func (s *Server) checkToken(ctx context.Context, secret string) error {
+	hash := store.HashSecret(secret)
+	if s.cfg.AdminToken != "" && subtle.ConstantTimeCompare(hash, store.HashSecret(s.cfg.AdminToken)) == 1 {
+		return nil
+	}
+	_, err := s.cfg.Store.UseToken(ctx, hash, time.Now())
+	if errors.Is(err, store.ErrNotFound) {
+		return fault(http.StatusUnauthorized, "Unauthorized", "This token is not known here, or was revoked.")
+	}
+	return err
+}
+
+// wantSession lets a visitor through who is logged in. Others are sent to the login page, or, while nobody can log in
+// yet, to the page that explains the setup link.
+func (s *Server) wantSession(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		_, ok, err := s.visitor(c)
+		if err != nil {
+			return err
+		}
+		if ok {
+			return next(c)
+		}
+		ready, err := s.isSetUp(c.Request().Context())
+		if err != nil {
+			return err
+		}
+		if !ready {
+			return c.Redirect(http.StatusSeeOther, "/setup")
+		}
+		return c.Redirect(http.StatusSeeOther, loginPath(c.Request()))
+	}
+}
+
+// isSetUp reports whether there is a user.
+func (s *Server) isSetUp(ctx context.Context) (bool, error) {
+	if s.hasUser.Load() {
+		return true, nil
+	}
+	n, err := s.cfg.Store.UserCount(ctx)
+	if err != nil {
+		return false, err
+	}
+	if n > 0 {
+		s.hasUser.Store(true)
+	}
+	return n > 0, nil
+}
+
+// loginPath is the login page that leads back to what r asked for.
+func loginPath(r *http.Request) string {
+	next := r.URL.EscapedPath()
+	if safe(r.Method) && r.URL.RawQuery != "" {
+		next += "?" + r.URL.RawQuery
+	}
+	if next = safeNext(next); next == "/" || next == "/logout" {
+		return "/login"
+	}
+	return "/login?" + url.Values{"next": {next}}.Encode()
+}
+
+// safeNext returns raw if it is a path of this site, and "/" otherwise: where a login leads to is a stranger's word.
+func safeNext(raw string) string {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil, u.Scheme != "", u.Host != "", u.Opaque != "",
+		!strings.HasPrefix(raw, "/"), strings.HasPrefix(raw, "//"),
+		strings.Contains(raw, `\`), // browsers read it as a slash
+		strings.ContainsFunc(raw, unicode.IsControl), len(raw) > 2000:
+		return "/"
+	}
+	return raw
+}
+
+// user returns who is logged in; false for a visitor who is not, and when that cannot be found out.
+func (s *Server) user(c echo.Context) (store.User, bool) {
+	u, ok, err := s.visitor(c)
+	return u, ok && err == nil
+}
+
+// visit is what visitor found out, kept for the rest of a request.
+type visit struct {
+	user     store.User
+	loggedIn bool
+}
+
+const keyVisit = "visit"
+
+// visitor finds out who is logged in by the cookie of a request.
+func (s *Server) visitor(c echo.Context) (store.User, bool, error) {
+	if v, known := c.Get(keyVisit).(visit); known {
+		return v.user, v.loggedIn, nil
+	}
+	var v visit
+	if secret, ok := s.sessionCookie(c); ok {
+		_, u, err := s.cfg.Store.Session(c.Request().Context(), store.HashSecret(secret), time.Now())
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return store.User{}, false, err
+		}
+		v = visit{user: u, loggedIn: err == nil}
+	}
+	c.Set(keyVisit, v)
+	return v.user, v.loggedIn, nil
+}
+
+// startSession logs u in: the browser gets a fresh secret, the store its hash. A session the browser had before ends.
+func (s *Server) startSession(c echo.Context, u store.User) error {
+	ctx := c.Request().Context()
+	if old, ok := s.sessionCookie(c); ok {
+		if err := s.cfg.Store.DeleteSession(ctx, store.HashSecret(old)); err != nil {
+			return err
+		}
+	}
+	secret, hash := store.NewSecret("")
+	now := time.Now()
+	err := s.cfg.Store.CreateSession(ctx, store.Session{
+		TokenHash: hash,
+		UserID:    u.ID,
+		CreatedAt: now,
+		ExpiresAt: now.Add(sessionLength),
+	})
+	if err != nil {
+		return err
+	}
+	s.setCookie(c, secret, int(sessionLength/time.Second))
+	c.Set(keyVisit, visit{u, true})
+	return nil
+}
+
+// endSession logs the visitor out, on the server and in the browser.
+func (s *Server) endSession(c echo.Context) error {
+	if secret, ok := s.sessionCookie(c); ok {
+		if err := s.cfg.Store.DeleteSession(c.Request().Context(), store.HashSecret(secret)); err != nil {
+			return err
+		}
+	}
+	s.setCookie(c, "", -1)
+	c.Set(keyVisit, visit{})
+	return nil
+}
+
+// cookieName is what the session is kept under. Over TLS its prefix makes browsers refuse one that another host of the
+// same domain, or anybody in the middle, has set.
+func (s *Server) cookieName(c echo.Context) string {
+	if s.https(c) {
+		return "__Host-rollcall_session"
+	}
+	return "rollcall_session"
+}
+
+func (s *Server) sessionCookie(c echo.Context) (secret string, ok bool) {
+	cookie, err := c.Cookie(s.cookieName(c))
+	if err != nil || cookie.Value == "" {
+		return "", false
+	}
+	return cookie.Value, true
+}
+
+func (s *Server) setCookie(c echo.Context, value string, maxAge int) {
+	c.SetCookie(&http.Cookie{
+		Name:     s.cookieName(c),
+		Value:    value,
+		Path:     "/",
+		MaxAge:   maxAge,
+		HttpOnly: true,
+		Secure:   s.https(c),
+		SameSite: http.SameSiteLaxMode,
+	})
+}
+
+// Bounds of a password. NIST SP 800-63B asks for eight characters at least where a second factor stands behind the
+// password; none does here.
+const (
+	minPassword = 12
+	maxPassword = 1000
+	maxUserName = 100
+)
+
+// authenticate returns the user whose name and password these are. addr is who tries. Its errors are fit for that
+// person: they do not say which of the two was wrong.
+func (s *Server) authenticate(ctx context.Context, name, password, addr string) (store.User, error) {
+	name = strings.TrimSpace(name)
+	if name == "" || password == "" || len(name) > 4*maxUserName || len(password) > maxPassword {
+		return store.User{}, errWrongPassword
+	}
+	if wait := s.logins.wait(addr, "user/"+strings.ToLower(name)); wait > 0 {
+		return store.User{}, tooManyLogins(wait)
+	}
+	u, err := s.cfg.Store.UserByName(ctx, name)
+	unknown := errors.Is(err, store.ErrNotFound)
+	if err != nil && !unknown {
+		return store.User{}, err
+	}
+	hash := u.PasswordHash
+	if unknown {
+		hash = nobodysHash()
+	}
+	matches := false
+	if err := s.whenThereIsRoom(ctx, func() { matches = VerifyPassword(hash, password) }); err != nil {
+		return store.User{}, err
+	}
+	if unknown || !matches {
+		s.cfg.Log.WarnContext(ctx, "login refused", "addr", addr)
+		return store.User{}, errWrongPassword
+	}
+	return u, nil
+}
+
+var errWrongPassword = fault(http.StatusUnauthorized, "Login failed", "The name or the password is wrong.")
+
+func tooManyLogins(wait time.Duration) error {
+	p := fault(http.StatusTooManyRequests, "Too many attempts", "Wait %s before you try again.", max(time.Second, wait.Round(time.Second)))
+	p.retryAfter = wait
+	return p
+}
+
+// whenThereIsRoom hashes a password as soon as not too many others are being hashed.
+func (s *Server) whenThereIsRoom(ctx context.Context, hash func()) error {
+	ctx, cancel := context.WithTimeout(ctx, hashingPatience)
+	defer cancel()
+	select {
+	case s.logins.hashing <- struct{}{}:
+		defer func() { <-s.logins.hashing }()
+		hash()
+		return nil
+	case <-ctx.Done():
+		return &problem{
+			Status: http.StatusServiceUnavailable, Title: "Busy",
+			Detail: "Too many people are logging in at once. Try again in a moment.", retryAfter: hashingPatience,
+		}
+	}
+}
+
+const hashingPatience = 5 * time.Second
+
+// finishSetup spends the setup link on the first user.
+func (s *Server) finishSetup(c echo.Context, secret, name, password string) (store.User, error) {
+	ctx := c.Request().Context()
+	if mistakes := userMistakes(name, password); len(mistakes) > 0 {
+		return store.User{}, store.Invalid{Problems: mistakes}
+	}
+	if wait := s.logins.wait(c.RealIP(), "setup"); wait > 0 {
+		return store.User{}, tooManyLogins(wait)
+	}
+	hash := store.HashSecret(secret)
+	good, err := s.cfg.Store.HasSetupToken(ctx, hash)
+	if err != nil {
+		return store.User{}, err
+	}
+	if !good {
+		return store.User{}, errSetupSpent
+	}
+	u := store.User{Name: name, Role: store.RoleAdmin}
+	if err := s.whenThereIsRoom(ctx, func() { u.PasswordHash = HashPassword(password) }); err != nil {
+		return store.User{}, err
+	}
+	u, err = s.cfg.Store.CreateFirstUser(ctx, hash, u)
+	if errors.Is(err, store.ErrNotFound) {
+		return store.User{}, errSetupSpent
+	}
+	return u, err
+}
+
+var errSetupSpent = fault(http.StatusForbidden, "Setup link not valid",
+	"This setup link was used already, or a later one has replaced it. Restart the service to get a fresh link.")
+
+func userMistakes(name, password string) []probe.Problem {
+	var mistakes []probe.Problem
+	add := func(field, format string, args ...any) {
+		mistakes = append(mistakes, probe.Problem{Field: field, Message: fmt.Sprintf(format, args...)})
+	}
+	switch {
+	case strings.TrimSpace(name) == "":
+		add("name", "is required")
+	case strings.TrimSpace(name) != name:
+		add("name", "begins or ends with white space")
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		add("name", "holds control characters")
+	case utf8.RuneCountInString(name) > maxUserName:
+		add("name", "is longer than %d characters", maxUserName)
+	}
+	switch {
+	case utf8.RuneCountInString(password) < minPassword:
+		add("password", "must have at least %d characters", minPassword)
+	case len(password) > maxPassword:
+		add("password", "is longer than %d bytes", maxPassword)
+	}
+	return mistakes
+}
+
+// NewSetupLink makes the link by which the first user sets a password, replacing an earlier one, and returns it: it is
+// shown once and not kept. base is where people reach the service. A store.Conflict means that there is a user already.
+func NewSetupLink(ctx context.Context, st store.Store, base string) (string, error) {
+	secret, hash := store.NewSecret("")
+	if err := st.PutSetupToken(ctx, hash, time.Now()); err != nil {
+		return "", err
+	}
+	return strings.TrimRight(base, "/") + "/setup?token=" + url.QueryEscape(secret), nil
+}

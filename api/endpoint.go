@@ -1,0 +1,290 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// endpointInput is what somebody wants an endpoint to be, read from a JSON body or a form. A nil member leaves a value
+// as it is: at its default when registering, as it is kept when editing.
+type endpointInput struct {
+	Slug         *string // when registering only
+	Name         *string // empty: named after the host
+	Kind         *string
+	URL          *string // the redacted form of the kept one means the kept one
+	Schedule     *string
+	Timeout      *string // durations as people write them: "15s"
+	DegradedOver *string
+	Confirm      confirmInput
+	Headers      *[]headerInput
+	Request      requestInput
+	Public       *bool
+	Paused       *bool
+	Tags         *[]string
+	Channels     *[]string
+
+	// Mistakes are those already met while reading; whoever takes the input adds its own and tells all of them.
+	Mistakes []probe.Problem
+}
+
+type confirmInput struct {
+	Failures  *int
+	Successes *int
+	After     *string
+}
+
+// headerInput is one request header. A nil Value of a secret header means the value that is kept for that name.
+type headerInput struct {
+	Name   string
+	Value  *string
+	Secret bool
+}
+
+// requestInput is what to ask. Params that are set and empty mean none.
+type requestInput struct {
+	Method *string
+	Params *json.RawMessage
+}
+
+// register keeps a new endpoint and has it probed at once. Errors are store.Invalid with every mistake, store.Conflict,
+// or the database's.
+func (s *Server) register(ctx context.Context, in endpointInput) (store.Overview, error) {
+	e, mistakes := in.onto(store.NewEndpoint())
+	if in.Slug != nil {
+		e.Slug = *in.Slug
+	}
+	mistakes, err := s.check(ctx, e, mistakes)
+	if err != nil {
+		return store.Overview{}, err
+	}
+	if len(mistakes) > 0 {
+		return store.Overview{}, store.Invalid{Problems: mistakes}
+	}
+	if e, err = s.cfg.Store.CreateEndpoint(ctx, e); err != nil {
+		return store.Overview{}, err
+	}
+	s.cfg.Changed(ctx, e.ID, e.Slug)
+	return s.cfg.Store.Endpoint(ctx, e.Slug)
+}
+
+// edit changes what in names of an endpoint. Errors are those of register, and store.ErrNotFound.
+func (s *Server) edit(ctx context.Context, slug string, in endpointInput) (store.Overview, error) {
+	if in.Slug != nil {
+		in.Mistakes = append(in.Mistakes, probe.Problem{Field: "slug", Message: "never changes: leave it out"})
+	}
+	// The channels are looked up before the transaction that changes the endpoint begins.
+	known, err := s.channelIDs(ctx, in.Channels)
+	if err != nil {
+		return store.Overview{}, err
+	}
+	e, err := s.cfg.Store.UpdateEndpoint(ctx, slug, func(e *store.Endpoint) error {
+		changed, mistakes := in.onto(*e)
+		if changed.Name == "" {
+			changed.Name = store.NameFromURL(changed.URL)
+		}
+		mistakes = s.endpointMistakes(changed, mistakes)
+		if in.Channels != nil {
+			mistakes = append(mistakes, missingChannels(changed.Channels, known)...)
+		}
+		if len(mistakes) > 0 {
+			return store.Invalid{Problems: mistakes}
+		}
+		*e = changed
+		return nil
+	})
+	if err != nil {
+		return store.Overview{}, err
+	}
+	s.cfg.Changed(ctx, e.ID, e.Slug)
+	return s.cfg.Store.Endpoint(ctx, e.Slug)
+}
+
+// try probes what in describes and keeps nothing. With a slug, in is taken as an edit of that endpoint, so that its
+// kept secrets are used. Errors are those of edit.
+func (s *Server) try(ctx context.Context, slug string, in endpointInput) (store.Check, error) {
+	base := store.Overview{Endpoint: store.NewEndpoint()}
+	if slug != "" {
+		var err error
+		if base, err = s.cfg.Store.Endpoint(ctx, slug); err != nil {
+			return store.Check{}, err
+		}
+	}
+	e, mistakes := in.onto(base.Endpoint)
+	mistakes, err := s.check(ctx, e, mistakes)
+	if err != nil {
+		return store.Check{}, err
+	}
+	if len(mistakes) > 0 {
+		return store.Check{}, store.Invalid{Problems: mistakes}
+	}
+	return s.probeOnce(ctx, e.Target(store.State{}))
+}
+
+// probeOnce asks a target and keeps nothing: the check has no id.
+func (s *Server) probeOnce(ctx context.Context, t probe.Target) (store.Check, error) {
+	select {
+	case s.trying <- struct{}{}:
+		defer func() { <-s.trying }()
+	default:
+		p := fault(http.StatusTooManyRequests, "Busy", "%d other targets are being tried. Try again in a moment.", maxTrying)
+		p.retryAfter = 5 * time.Second
+		return store.Check{}, p
+	}
+	r := s.cfg.Probe(ctx, t)
+	if err := ctx.Err(); err != nil {
+		return store.Check{}, err // the visitor left: what was seen is not the endpoint's doing
+	}
+	c := store.NewCheck("", s.cfg.Location, r.StartedAt, r)
+	c.ID = ""
+	return c, nil
+}
+
+// onto returns e with everything that in names, and every mistake met so far.
+func (in endpointInput) onto(e store.Endpoint) (store.Endpoint, []probe.Problem) {
+	mistakes := slices.Clone(in.Mistakes)
+	add := func(field, format string, args ...any) {
+		mistakes = append(mistakes, probe.Problem{Field: field, Message: fmt.Sprintf(format, args...)})
+	}
+	duration := func(to *time.Duration, from *string, field string) {
+		if from == nil {
+			return
+		}
+		d, err := time.ParseDuration(strings.TrimSpace(*from))
+		if err != nil {
+			add(field, `must be a duration like "15s" or "1m30s"`)
+			return
+		}
+		*to = d
+	}
+	set(&e.Name, in.Name)
+	set(&e.Schedule, in.Schedule)
+	set(&e.Public, in.Public)
+	set(&e.Paused, in.Paused)
+	set(&e.Tags, in.Tags)
+	set(&e.Channels, in.Channels)
+	set(&e.Confirm.Failures, in.Confirm.Failures)
+	set(&e.Confirm.Successes, in.Confirm.Successes)
+	duration(&e.Timeout, in.Timeout, "timeout")
+	duration(&e.DegradedOver, in.DegradedOver, "degraded_over")
+	duration(&e.Confirm.After, in.Confirm.After, "confirm.after")
+	if in.Kind != nil {
+		e.Kind = probe.Kind(*in.Kind)
+	}
+	if in.URL != nil && (e.URL == "" || *in.URL != redactURL(e.URL)) {
+		e.URL = *in.URL
+	}
+	set(&e.Request.Method, in.Request.Method)
+	if p := in.Request.Params; p != nil {
+		e.Request.Params = *p
+		if len(*p) == 0 {
+			e.Request.Params = nil
+		}
+	}
+	if in.Headers != nil {
+		var problems []probe.Problem
+		e.Headers, problems = mergeHeaders(e.Headers, *in.Headers)
+		mistakes = append(mistakes, problems...)
+	}
+	return e, mistakes
+}
+
+// set overwrites a value that was given.
+func set[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// mergeHeaders returns the headers that in asks for, with kept values where a secret one came back without its own.
+// Several headers of one name are matched in their order.
+func mergeHeaders(kept []probe.Header, in []headerInput) ([]probe.Header, []probe.Problem) {
+	var mistakes []probe.Problem
+	kept = slices.Clone(kept)
+	headers := make([]probe.Header, 0, len(in))
+	for i, h := range in {
+		at := slices.IndexFunc(kept, func(k probe.Header) bool { return strings.EqualFold(k.Name, h.Name) })
+		merged := probe.Header{Name: h.Name, Secret: h.Secret}
+		switch {
+		case h.Value != nil:
+			merged.Value = *h.Value
+		case at < 0 || !kept[at].Secret:
+			mistakes = append(mistakes, probe.Problem{Field: fmt.Sprintf("headers[%d].value", i), Message: "is required"})
+		case !h.Secret:
+			mistakes = append(mistakes, probe.Problem{
+				Field:   fmt.Sprintf("headers[%d].value", i),
+				Message: "is required: a kept secret is not made readable",
+			})
+		default:
+			merged.Value = kept[at].Value
+		}
+		if at >= 0 {
+			kept = slices.Delete(kept, at, at+1)
+		}
+		headers = append(headers, merged)
+	}
+	return headers, mistakes
+}
+
+// check adds everything that is wrong with e to the mistakes already met; its error is the database's.
+func (s *Server) check(ctx context.Context, e store.Endpoint, mistakes []probe.Problem) ([]probe.Problem, error) {
+	if e.Name == "" {
+		e.Name = store.NameFromURL(e.URL)
+	}
+	known, err := s.channelIDs(ctx, &e.Channels)
+	if err != nil {
+		return nil, err
+	}
+	return append(s.endpointMistakes(e, mistakes), missingChannels(e.Channels, known)...), nil
+}
+
+// endpointMistakes adds what is wrong with e in itself. A field that could not be read is not complained of twice.
+func (s *Server) endpointMistakes(e store.Endpoint, mistakes []probe.Problem) []probe.Problem {
+	err := e.Validate(s.cfg.Period)
+	if err == nil {
+		return mistakes
+	}
+	for _, p := range problemOf(err).Errors {
+		if !slices.ContainsFunc(mistakes, func(m probe.Problem) bool { return m.Field == p.Field }) {
+			mistakes = append(mistakes, p)
+		}
+	}
+	return mistakes
+}
+
+// channelIDs returns the ids of the channels there are, if anybody named one.
+func (s *Server) channelIDs(ctx context.Context, named *[]string) ([]string, error) {
+	if named == nil || len(*named) == 0 {
+		return nil, nil
+	}
+	channels, err := s.cfg.Store.Channels(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, 0, len(channels))
+	for _, c := range channels {
+		ids = append(ids, c.ID)
+	}
+	return ids, nil
+}
+
+func missingChannels(named, known []string) []probe.Problem {
+	var mistakes []probe.Problem
+	for i, id := range named {
+		field := fmt.Sprintf("channels[%d]", i)
+		switch {
+		case !slices.Contains(known, id):
+			mistakes = append(mistakes, probe.Problem{Field: field, Message: fmt.Sprintf("there is no channel %.40q", id)})
+		case slices.Contains(named[:i], id):
+			mistakes = append(mistakes, probe.Problem{Field: field, Message: "stands there twice"})
+		}
+	}
+	return mistakes
+}

@@ -1,0 +1,293 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// Endpoint is an endpoint as it stands in JSON. Secrets are not part of it.
+type Endpoint struct {
+	Slug         string       `json:"slug"`
+	Name         string       `json:"name"`
+	Kind         probe.Kind   `json:"kind"`
+	URL          string       `json:"url"` // with what may be a key cut out
+	Schedule     string       `json:"schedule"`
+	Timeout      string       `json:"timeout"`
+	DegradedOver string       `json:"degraded_over"`
+	Confirm      Confirm      `json:"confirm"`
+	Headers      []Header     `json:"headers"`
+	Request      Request      `json:"request"`
+	Public       bool         `json:"public"`
+	Paused       bool         `json:"paused"`
+	Tags         []string     `json:"tags"`
+	Channels     []string     `json:"channels"`
+	Status       store.Status `json:"status"`
+	Since        *Time        `json:"since"`      // null while nothing is known
+	LastCheck    *Check       `json:"last_check"` // null when there is none
+	CreatedAt    Time         `json:"created_at"`
+	UpdatedAt    Time         `json:"updated_at"`
+}
+
+// Confirm says how many checks change a status.
+type Confirm struct {
+	Failures  int    `json:"failures"`
+	Successes int    `json:"successes"`
+	After     string `json:"after"`
+}
+
+// Header is a request header; Value is absent when it is secret.
+type Header struct {
+	Name   string  `json:"name"`
+	Value  *string `json:"value,omitempty"`
+	Secret bool    `json:"secret"`
+}
+
+// Request is what an endpoint is asked, where its kind leaves that open.
+type Request struct {
+	Method string          `json:"method,omitempty"`
+	Params json.RawMessage `json:"params,omitempty"`
+}
+
+// EndpointJSON returns o as it stands in JSON.
+func EndpointJSON(o store.Overview) Endpoint {
+	e := Endpoint{
+		Slug:         o.Slug,
+		Name:         o.Name,
+		Kind:         o.Kind,
+		URL:          redactURL(o.URL),
+		Schedule:     o.Schedule,
+		Timeout:      durationText(o.Timeout),
+		DegradedOver: durationText(o.DegradedOver),
+		Confirm:      Confirm{o.Confirm.Failures, o.Confirm.Successes, durationText(o.Confirm.After)},
+		Headers:      make([]Header, 0, len(o.Headers)),
+		Request:      Request(o.Request),
+		Public:       o.Public,
+		Paused:       o.Paused,
+		Tags:         append([]string{}, o.Tags...),
+		Channels:     append([]string{}, o.Channels...),
+		Status:       o.Status(),
+		Since:        timeOf(&o.State.Since),
+		CreatedAt:    Time{o.CreatedAt},
+		UpdatedAt:    Time{o.UpdatedAt},
+	}
+	for _, h := range o.Headers {
+		e.Headers = append(e.Headers, headerJSON(h))
+	}
+	if o.LastCheck != nil {
+		c := CheckJSON(*o.LastCheck)
+		c.Endpoint = o.Slug
+		e.LastCheck = &c
+	}
+	return e
+}
+
+func headerJSON(h probe.Header) Header {
+	if h.Secret {
+		return Header{Name: h.Name, Secret: true}
+	}
+	return Header{Name: h.Name, Value: &h.Value}
+}
+
+// durationText writes d the way people do: "15s" and "5m", not "5m0s".
+func durationText(d time.Duration) string {
+	switch {
+	case d == 0:
+		return "0s"
+	case d%time.Hour == 0:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	case d%time.Minute == 0 && d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	}
+	return d.String()
+}
+
+func (s *Server) listEndpoints(c echo.Context) error {
+	q := queryOf(c)
+	f := store.EndpointFilter{
+		Status: choice(q, "status", store.Statuses()),
+		Tag:    q.text("tag"),
+		Query:  q.text("q"),
+		Limit:  q.limit(),
+		Cursor: q.text("cursor"),
+	}
+	if err := q.end(); err != nil {
+		return err
+	}
+	page, err := s.cfg.Store.Endpoints(c.Request().Context(), f)
+	if err != nil {
+		return err
+	}
+	return ok(c, listOf(page.Items, page.Next, EndpointJSON))
+}
+
+func (s *Server) createEndpoint(c echo.Context) error {
+	m, err := readBody(c)
+	if err != nil {
+		return err
+	}
+	in := readEndpoint(m)
+	in.Slug = m.text("slug", "")
+	m.rest()
+	in.Mistakes = *m.mistakes
+	o, err := s.register(c.Request().Context(), in)
+	if err != nil {
+		return err
+	}
+	c.Response().Header().Set("Location", "/api/v1/endpoints/"+o.Slug)
+	return answer(c, http.StatusCreated, "application/json", EndpointJSON(o))
+}
+
+func (s *Server) getEndpoint(c echo.Context) error {
+	o, err := s.cfg.Store.Endpoint(c.Request().Context(), c.Param("slug"))
+	if err != nil {
+		return err
+	}
+	return ok(c, EndpointJSON(o))
+}
+
+// patchEndpoint takes a JSON merge patch (RFC 7396): what is absent stays, what is null goes back to its default.
+func (s *Server) patchEndpoint(c echo.Context) error {
+	m, err := readBody(c)
+	if err != nil {
+		return err
+	}
+	in := readEndpoint(m)
+	if m.take("slug") != nil {
+		m.mistake("slug", "never changes: leave it out")
+	}
+	m.rest()
+	in.Mistakes = *m.mistakes
+	o, err := s.edit(c.Request().Context(), c.Param("slug"), in)
+	if err != nil {
+		return err
+	}
+	return ok(c, EndpointJSON(o))
+}
+
+func (s *Server) deleteEndpoint(c echo.Context) error {
+	if err := s.remove(c, c.Param("slug")); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// remove deletes an endpoint with all its history and takes it off the schedule.
+func (s *Server) remove(c echo.Context, slug string) error {
+	ctx := c.Request().Context()
+	o, err := s.cfg.Store.Endpoint(ctx, slug)
+	if err != nil {
+		return err
+	}
+	if err := s.cfg.Store.DeleteEndpoint(ctx, slug); err != nil {
+		return err
+	}
+	s.cfg.Changed(ctx, o.ID, o.Slug)
+	return nil
+}
+
+// readEndpoint takes the members of an endpoint, other than its slug, out of a body.
+func readEndpoint(m *members) endpointInput {
+	in := readTarget(m)
+	in.Name = m.text("name", "")
+	in.Schedule = m.text("schedule", store.DefaultSchedule)
+	in.Confirm = readConfirm(m)
+	in.Public = m.flag("public", false)
+	in.Paused = m.flag("paused", false)
+	in.Tags = m.texts("tags")
+	in.Channels = m.texts("channels")
+	m.readOnly("status", "since", "last_check", "created_at", "updated_at")
+	return in
+}
+
+// readTarget takes the members that say what to ask, which is all that a single probe needs.
+func readTarget(m *members) endpointInput {
+	return endpointInput{
+		Kind:         m.text("kind", string(probe.KindAuto)),
+		URL:          m.text("url", ""),
+		Timeout:      m.duration("timeout", store.DefaultTimeout.String()),
+		DegradedOver: m.duration("degraded_over", store.DefaultDegradedOver.String()),
+		Headers:      readHeaders(m),
+		Request:      readRequest(m),
+	}
+}
+
+func readConfirm(m *members) confirmInput {
+	d := store.DefaultConfirm
+	inner, removed := m.object("confirm")
+	if inner == nil {
+		return confirmInput{}
+	}
+	if removed {
+		return confirmInput{new(d.Failures), new(d.Successes), new(d.After.String())}
+	}
+	in := confirmInput{
+		Failures:  inner.number("failures", d.Failures),
+		Successes: inner.number("successes", d.Successes),
+		After:     inner.duration("after", d.After.String()),
+	}
+	inner.rest()
+	return in
+}
+
+// readHeaders takes the headers. One that does not say whether it is secret is: whoever forgets to say so should not
+// find a credential in an answer.
+func readHeaders(m *members) *[]headerInput {
+	items := m.list("headers")
+	if items == nil {
+		return nil
+	}
+	headers := make([]headerInput, 0, len(*items))
+	for i, raw := range *items {
+		path := fmt.Sprintf("%sheaders[%d]", m.path, i)
+		inner := m.inside(raw, path)
+		if inner == nil {
+			continue
+		}
+		h := headerInput{Secret: true}
+		set(&h.Name, inner.text("name", ""))
+		set(&h.Secret, inner.flag("secret", true))
+		if _, sent := inner.values["value"]; sent {
+			if h.Value = inner.text("value", ""); h.Value == nil {
+				h.Value = new("") // the mistake is noted; the value is not missing as well
+			}
+		}
+		inner.rest()
+		headers = append(headers, h)
+	}
+	return &headers
+}
+
+func readRequest(m *members) requestInput {
+	inner, removed := m.object("request")
+	if inner == nil {
+		return requestInput{}
+	}
+	if removed {
+		return requestInput{new(""), new(json.RawMessage)}
+	}
+	in := requestInput{Method: inner.text("method", "")}
+	if raw := inner.take("params"); raw != nil {
+		if isNull(raw) {
+			raw = json.RawMessage{}
+		}
+		in.Params = &raw
+	}
+	if raw := inner.take("expect"); raw != nil && !isEmptyObject(raw) {
+		inner.mistake(inner.path+"expect", "is not supported: leave it out, or empty")
+	}
+	inner.rest()
+	return in
+}
+
+// isEmptyObject reports whether raw, which is JSON, is {} or null.
+func isEmptyObject(raw json.RawMessage) bool {
+	var object map[string]json.RawMessage
+	return json.Unmarshal(raw, &object) == nil && len(object) == 0
+}

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// logins bounds how often somebody may try a password: per address, so that one machine cannot guess, and per name, so
+// that many machines together cannot guess one user's.
+type logins struct {
+	addrs *buckets
+	names *buckets
+	// hashing has one place for each password that is hashed at once: each costs 46 MiB and a core.
+	hashing chan struct{}
+}
+
+func newLogins() *logins {
+	return &logins{
+		addrs:   newBuckets(rate.Every(6*time.Second), 10),
+		names:   newBuckets(rate.Every(6*time.Second), 20),
+		hashing: make(chan struct{}, 2),
+	}
+}
+
+// wait takes an attempt from both budgets and returns zero, or how long to wait before the next.
+func (l *logins) wait(addr, name string) time.Duration {
+	if d := l.addrs.take(neighbourhood(addr)); d > 0 {
+		return d
+	}
+	return l.names.take(name)
+}
+
+// neighbourhood is what one visitor can choose addresses from: an IPv6 subscriber has a /64 at least.
+func neighbourhood(addr string) string {
+	ip, err := netip.ParseAddr(addr)
+	if err != nil {
+		return addr
+	}
+	ip = ip.Unmap().WithZone("")
+	if ip.Is4() {
+		return ip.String()
+	}
+	p, err := ip.Prefix(64)
+	if err != nil {
+		return addr
+	}
+	return p.String()
+}
+
+// buckets are token buckets by key, at most maxBuckets of them.
+type buckets struct {
+	every rate.Limit
+	burst int
+
+	mu    sync.Mutex
+	byKey map[string]*rate.Limiter // guarded by mu
+}
+
+// maxBuckets bounds the memory that strangers can make us spend, at about 1 MiB.
+const maxBuckets = 10_000
+
+func newBuckets(every rate.Limit, burst int) *buckets {
+	return &buckets{every: every, burst: burst, byKey: map[string]*rate.Limiter{}}
+}
+
+// take takes one token and returns zero, or the time until there is one.
+func (b *buckets) take(key string) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	l := b.byKey[key]
+	if l == nil {
+		b.makeRoomLocked(now)
+		l = rate.NewLimiter(b.every, b.burst)
+		b.byKey[key] = l
+	}
+	r := l.ReserveN(now, 1)
+	d := r.DelayFrom(now)
+	if d > 0 {
+		r.CancelAt(now) // a refused attempt costs nothing more
+	}
+	return d
+}
+
+// makeRoomLocked forgets buckets that have filled up again, and any one when there are none: forgetting gives somebody
+// a fresh budget, growing without bound gives everybody an outage.
+func (b *buckets) makeRoomLocked(now time.Time) {
+	if len(b.byKey) < maxBuckets {
+		return
+	}
+	for key, l := range b.byKey {
+		if l.TokensAt(now) >= float64(b.burst) {
+			delete(b.byKey, key)
+		}
+	}
+	for key := range b.byKey {
+		if len(b.byKey) < maxBuckets {
+			return
+		}
+		delete(b.byKey, key)
+	}
+}

@@ -1,0 +1,157 @@
+package api
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+)
+
+// clientAddress returns how to find out who asks. X-Forwarded-For is anybody's to write: it counts only as far as
+// trusted proxies vouch for it.
+func clientAddress(trusted []netip.Prefix) echo.IPExtractor {
+	if len(trusted) == 0 {
+		return echo.ExtractIPDirect()
+	}
+	options := []echo.TrustOption{echo.TrustLoopback(false), echo.TrustLinkLocal(false), echo.TrustPrivateNet(false)}
+	for _, p := range trusted {
+		p = p.Masked()
+		options = append(options, echo.TrustIPRange(&net.IPNet{
+			IP:   p.Addr().AsSlice(),
+			Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen()),
+		}))
+	}
+	return echo.ExtractIPFromXFFHeader(options...)
+}
+
+const keyRequestID = "request_id"
+
+func requestID(c echo.Context) string {
+	id, _ := c.Get(keyRequestID).(string)
+	return id
+}
+
+// observe counts and logs a request once it is answered. Routes are named by their template: addresses, queries and
+// headers may hold what must not be kept.
+func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		start := time.Now()
+		id := newRequestID()
+		c.Set(keyRequestID, id)
+		c.Response().Header().Set("X-Request-Id", id)
+		if err := next(c); err != nil {
+			c.Error(err)
+		}
+		took, status := time.Since(start), c.Response().Status
+		s.metrics.request(c, status, took)
+		log := s.cfg.Log.InfoContext
+		if quiet(c.Path()) {
+			log = s.cfg.Log.DebugContext
+		}
+		log(c.Request().Context(), "request answered", "method", method(c), "route", c.Path(), "status", status,
+			"duration", took, "request_id", id)
+		return nil
+	}
+}
+
+// newRequestID is ours alone: one sent by a client could be made to look like another's.
+func newRequestID() string {
+	var b [8]byte
+	rand.Read(b[:]) //nolint:errcheck // crypto/rand.Read never returns an error
+	return hex.EncodeToString(b[:])
+}
+
+// quiet reports whether machines ask for a route so often that it would drown the log.
+func quiet(path string) bool {
+	switch path {
+	case "/healthz", "/readyz", "/metrics", "/static/*":
+		return true
+	}
+	return strings.HasPrefix(path, "/badge/")
+}
+
+// method returns the method of a request, or OTHER for one that is not in any table: it is a stranger's word.
+func method(c echo.Context) string {
+	switch m := c.Request().Method; m {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return m
+	}
+	return "OTHER"
+}
+
+// recovered turns a panic into an internal error, with its stack for the log.
+func (s *Server) recovered(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) (err error) {
+		defer func() {
+			v := recover()
+			if v == nil {
+				return
+			}
+			if e, ok := v.(error); ok && errors.Is(e, http.ErrAbortHandler) {
+				panic(v) // net/http's own word for hanging up
+			}
+			err = internal(fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+		}()
+		return next(c)
+	}
+}
+
+// contentSecurityPolicy allows what our own pages are made of and nothing else: no inline script or style, no frame
+// around us, no form or base that leads elsewhere.
+const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// secured sets the headers that every answer carries. Handlers of public answers loosen the last two.
+func (s *Server) secured(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		h := c.Response().Header()
+		h.Set("Content-Security-Policy", contentSecurityPolicy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		return next(c)
+	}
+}
+
+// shared lets every site use an answer: badges stand in other people's pages, public JSON is read by their scripts.
+func shared(c echo.Context, cacheControl string) {
+	h := c.Response().Header()
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+	h.Set("Cache-Control", cacheControl)
+}
+
+// maxBody is far more than the largest endpoint needs: its headers and params are bounded to 80 KiB together.
+const maxBody = 1 << 20
+
+// bounded refuses bodies that are too large, before they are read where their length is known.
+func (s *Server) bounded(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		r := c.Request()
+		if r.ContentLength > maxBody {
+			return &http.MaxBytesError{Limit: maxBody}
+		}
+		r.Body = http.MaxBytesReader(c.Response(), r.Body, maxBody)
+		return next(c)
+	}
+}
+
+// sameOrigin refuses what another site makes a visitor's browser send.
+func (s *Server) sameOrigin(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if err := s.origins.Check(c.Request()); err != nil {
+			return fault(http.StatusForbidden, "Cross-origin request", "This request came from another site's page and was refused.")
+		}
+		return next(c)
+	}
+}

@@ -1,0 +1,17 @@
+package api
+
+import (
+	_ "embed"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+)
+
+//go:embed openapi.yaml
+var openAPI []byte
+
+// getOpenAPI shows the description of all of this that programs read.
+func (s *Server) getOpenAPI(c echo.Context) error {
+	shared(c, "public, max-age=300")
+	return c.Blob(http.StatusOK, "application/yaml", openAPI)
+}

@@ -1,0 +1,210 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// What the public is told is made of names, slugs, statuses and times. No answer in this file, in statuspage.go, feed.go
+// and badge.go holds a class, a code, a message, a host or a URL of an endpoint: those are for whoever runs it.
+
+// publicStatus is what the public is told, before it is put into one of its shapes.
+type publicStatus struct {
+	overall   store.Status
+	endpoints []store.Overview        // by name
+	counts    map[string]store.Counts // of the last 24 hours, by endpoint id
+	incidents []store.Incident        // newest first: the open ones, and those of the last 90 days
+	at        time.Time               // of the latest check of any of them
+}
+
+// recentIncidents is how far back incidents are told, and maxIncidents how many at most.
+const (
+	recentIncidents = 90 * 24 * time.Hour
+	maxIncidents    = 100
+)
+
+// public collects what the public is told.
+func (s *Server) public(ctx context.Context) (publicStatus, error) {
+	now := time.Now()
+	page, err := s.cfg.Store.Endpoints(ctx, store.EndpointFilter{PublicOnly: true, Limit: -1})
+	if err != nil {
+		return publicStatus{}, err
+	}
+	counts, err := s.cfg.Store.Counts(ctx, store.HourOf(now.Add(-24*time.Hour)))
+	if err != nil {
+		return publicStatus{}, err
+	}
+	incidents, err := s.cfg.Store.Incidents(ctx, store.IncidentFilter{
+		PublicOnly: true,
+		Since:      now.Add(-recentIncidents),
+		Limit:      maxIncidents,
+	})
+	if err != nil {
+		return publicStatus{}, err
+	}
+	p := publicStatus{overall: overall(page.Items), endpoints: page.Items, counts: counts, incidents: incidents.Items}
+	for _, o := range page.Items {
+		if o.State.LastCheckAt.After(p.at) {
+			p.at = o.State.LastCheckAt
+		}
+	}
+	return p, nil
+}
+
+// overall is what several endpoints together are: the worst that is known of any. Those that are paused, pending or
+// could not be told say nothing, unless there is nobody else.
+func overall(endpoints []store.Overview) store.Status {
+	worst := store.StatusPending
+	for _, o := range endpoints {
+		if severity[o.Status()] > severity[worst] {
+			worst = o.Status()
+		}
+	}
+	return worst
+}
+
+// severity orders statuses by what they mean for somebody who looks at all of them together. A gated endpoint is alive:
+// it is worse than up and better than broken.
+var severity = map[store.Status]int{
+	store.StatusPending:  0,
+	store.StatusPaused:   1,
+	store.StatusUnknown:  2,
+	store.StatusUp:       3,
+	store.StatusGated:    4,
+	store.StatusDegraded: 5,
+	store.StatusDown:     6,
+}
+
+// description says in a sentence how things stand.
+func (p publicStatus) description() string {
+	down := 0
+	for _, o := range p.endpoints {
+		if o.Status() == store.StatusDown {
+			down++
+		}
+	}
+	switch {
+	case len(p.endpoints) == 0:
+		return "Nothing is published"
+	case down > 0 && down == len(p.endpoints):
+		return "Major outage"
+	case down > 0:
+		return "Partial outage"
+	}
+	switch p.overall {
+	case store.StatusDegraded, store.StatusGated:
+		return "Degraded service"
+	case store.StatusUp:
+		return "All systems operational"
+	}
+	return "Status not known"
+}
+
+// open returns the incidents that are not over.
+func (p publicStatus) open() []store.Incident {
+	return slices.DeleteFunc(slices.Clone(p.incidents), func(i store.Incident) bool { return i.ResolvedAt != nil })
+}
+
+// PublicStatus is the answer of /api/v1/status.
+type PublicStatus struct {
+	Status      store.Status     `json:"status"` // the worst that is known of any endpoint
+	Description string           `json:"description"`
+	CheckedAt   *Time            `json:"checked_at"` // of the latest check; null before the first
+	Endpoints   []PublicEndpoint `json:"endpoints"`
+	Incidents   []PublicIncident `json:"incidents"` // open ones
+}
+
+// PublicEndpoint is what the public is told of an endpoint.
+type PublicEndpoint struct {
+	Slug      string       `json:"slug"`
+	Name      string       `json:"name"`
+	Status    store.Status `json:"status"`
+	Since     *Time        `json:"since"`
+	Uptime24h *float64     `json:"uptime_24h"` // per cent; null when nothing was measured
+}
+
+// PublicIncident is what the public is told of an incident.
+type PublicIncident struct {
+	ID         string               `json:"id"`
+	Endpoint   string               `json:"endpoint"`
+	Name       string               `json:"name"`
+	Status     store.IncidentStatus `json:"status"`
+	StartedAt  Time                 `json:"started_at"`
+	ResolvedAt *Time                `json:"resolved_at"`
+}
+
+// publicCache keeps a busy status page from becoming a busy database; checks come no closer than this by default.
+const publicCache = "public, max-age=15"
+
+func (s *Server) getStatus(c echo.Context) error {
+	shared(c, publicCache)
+	p, err := s.public(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	answer := PublicStatus{
+		Status:      p.overall,
+		Description: p.description(),
+		CheckedAt:   timeOf(&p.at),
+		Endpoints:   make([]PublicEndpoint, 0, len(p.endpoints)),
+		Incidents:   []PublicIncident{},
+	}
+	for _, o := range p.endpoints {
+		answer.Endpoints = append(answer.Endpoints, publicEndpoint(o, p.counts[o.ID]))
+	}
+	for _, i := range p.open() {
+		answer.Incidents = append(answer.Incidents, publicIncident(i))
+	}
+	return ok(c, answer)
+}
+
+func publicEndpoint(o store.Overview, day store.Counts) PublicEndpoint {
+	e := PublicEndpoint{Slug: o.Slug, Name: o.Name, Status: o.Status(), Since: timeOf(&o.State.Since)}
+	if percent, measured := day.Uptime(); measured {
+		e.Uptime24h = new(floor3(percent))
+	}
+	return e
+}
+
+func publicIncident(i store.Incident) PublicIncident {
+	return PublicIncident{
+		ID:         i.ID,
+		Endpoint:   i.Slug,
+		Name:       i.Name,
+		Status:     incidentStatus(i),
+		StartedAt:  Time{i.StartedAt},
+		ResolvedAt: timeOf(i.ResolvedAt),
+	}
+}
+
+// headline names an incident for the public.
+func headline(i store.Incident) string {
+	return cmp.Or(i.Name, i.Slug) + " is down"
+}
+
+// outcome says in a sentence, for the public, how an incident stands.
+func outcome(i store.Incident) string {
+	name := cmp.Or(i.Name, i.Slug)
+	switch {
+	case i.ResolvedAt == nil:
+		return name + " does not answer as it should."
+	case i.Resolution == store.ResolutionPaused:
+		return "Monitoring of " + name + " was paused."
+	}
+	return name + " answers again, after " + lasted(i) + "."
+}
+
+// lasted is the length of a resolved incident in words: to the second, to the minute when longer than an hour.
+func lasted(i store.Incident) string {
+	d := i.ResolvedAt.Sub(i.StartedAt)
+	if d > time.Hour {
+		d = d.Round(time.Minute)
+	}
+	return durationText(max(time.Second, d.Round(time.Second)))
+}
