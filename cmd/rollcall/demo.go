@@ -80,8 +80,13 @@ func (d *demo) endpoints() []store.Endpoint {
 
 // probeWith returns p.Probe, with leave to dial the demo's own address whatever else on loopback is forbidden.
 func (d *demo) probeWith(p *probe.Prober) func(context.Context, probe.Target) probe.Result {
-	home := *p
-	home.Egress = probe.Egress{Allow: []netip.Prefix{netip.PrefixFrom(netip.MustParseAddrPort(d.addr).Addr(), 32)}}
+	loopback := netip.PrefixFrom(netip.MustParseAddrPort(d.addr).Addr(), 32)
+	home := &probe.Prober{
+		Version:   p.Version,
+		PublicURL: p.PublicURL,
+		Limits:    p.Limits,
+		Egress:    probe.Egress{Allow: []netip.Prefix{loopback}},
+	}
 	return func(ctx context.Context, t probe.Target) probe.Result {
 		if u, err := url.Parse(t.URL); err == nil && u.Host == d.addr {
 			return home.Probe(ctx, t)
