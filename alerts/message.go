@@ -1,0 +1,210 @@
+package alerts
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// Kind says what a message tells.
+type Kind string
+
+// The kinds of messages.
+const (
+	KindOpened   Kind = "opened"
+	KindResolved Kind = "resolved"
+	KindTest     Kind = "test" // sent because somebody pressed the test button
+)
+
+// Message is what there is to say, in words and free of any channel's markup. Every text in it is one line of valid
+// UTF-8 without control characters, but otherwise hostile: it may hold whatever a monitored server chose to answer, so a
+// sender escapes all of it. An empty text has nothing to say and is left out.
+type Message struct {
+	Kind     Kind
+	Symbol   string // 🔴 🟢 ⚪ 🔔: how it stands, at a glance
+	Title    string // "Weather is down"
+	Meaning  string // what it likely means, in a sentence
+	Endpoint string // name
+	URL      string // of the endpoint, keys cut out
+	Step     string // that failed, such as "tools/list"
+	Class    string
+	Code     string // the JSON-RPC error code or HTTP status, in digits
+	Said     string // the error in the server's own words
+	Since    time.Time
+	Until    time.Time // zero while it lasts
+	Lasted   string    // "12 minutes 4 seconds", empty while it lasts
+	Outcome  string    // "Recovered after 12 minutes 4 seconds.", empty while it lasts
+	Link     string    // where to look; an absolute URL
+}
+
+// NewMessage words the opening or the end of an incident. publicURL is where people reach this service; without it the
+// message has no link.
+func NewMessage(i store.Incident, e store.Endpoint, kind store.NoticeKind, publicURL string) Message {
+	m := Message{
+		Endpoint: oneLine(e.Name, maxLine),
+		URL:      oneLine(probe.RedactURL(e.URL), maxURL),
+		Step:     oneLine(i.Cause.Step, maxLine),
+		Class:    oneLine(string(i.Cause.Class), maxLine),
+		Said:     oneLine(i.Cause.Message, probe.MaxMessage),
+		Since:    i.StartedAt.UTC(),
+		Link:     link(publicURL, "endpoints", e.Slug),
+	}
+	if i.Cause.Code != 0 {
+		m.Code = strconv.Itoa(i.Cause.Code)
+	}
+	if i.ResolvedAt != nil {
+		m.Until, m.Lasted = i.ResolvedAt.UTC(), inWords(i.ResolvedAt.Sub(i.StartedAt))
+	}
+	if kind == store.NoticeResolved {
+		return m.resolved(i.Resolution)
+	}
+	return m.opened()
+}
+
+func (m Message) opened() Message {
+	m.Kind, m.Symbol, m.Meaning = KindOpened, "🔴", meaning(probe.Class(m.Class))
+	m.Title = m.Endpoint + " is down"
+	if m.Lasted == "" {
+		return m
+	}
+	// Delivery was held up for so long that the outage is over; a second message says how it ended.
+	m.Title = m.Endpoint + " was down"
+	m.Outcome = "This message comes late: the outage ended after " + m.Lasted + "."
+	return m
+}
+
+func (m Message) resolved(how store.Resolution) Message {
+	m.Kind, m.Symbol = KindResolved, "🟢"
+	m.Title = m.Endpoint + " has recovered"
+	m.Outcome = "Recovered after " + m.Lasted + "."
+	if how == store.ResolutionPaused {
+		m.Symbol = "⚪"
+		m.Title = m.Endpoint + " was paused while it was down"
+		m.Outcome = "It had been down for " + m.Lasted + " and is not watched until somebody resumes it."
+	}
+	return m
+}
+
+// NewTestMessage words the message behind a channel's test button.
+func NewTestMessage(c store.Channel, publicURL string) Message {
+	return Message{
+		Kind:    KindTest,
+		Symbol:  "🔔",
+		Title:   "Rollcall can reach this channel",
+		Meaning: fmt.Sprintf("This is a test of the channel “%s”. Nothing is wrong.", oneLine(c.Name, maxLine)),
+		Link:    link(publicURL),
+	}
+}
+
+// Text returns the whole message as plain text, for channels and clients that show nothing better.
+func (m Message) Text() string {
+	lines := []string{m.Symbol + " " + m.Title, m.Outcome, m.Meaning}
+	lines = append(lines, m.facts()...)
+	lines = append(lines, m.Link)
+	return strings.Join(nonEmpty(lines), "\n")
+}
+
+func (m Message) facts() []string {
+	facts := []string{
+		labelled("Failing step", m.Step),
+		labelled("Class", m.Class),
+		labelled("Code", m.Code),
+		labelled("Error", m.Said),
+	}
+	if !m.Since.IsZero() {
+		facts = append(facts, labelled("Down since", stamp(m.Since)))
+	}
+	if !m.Until.IsZero() {
+		facts = append(facts, labelled("Until", stamp(m.Until)+" ("+m.Lasted+")"))
+	}
+	return append(facts, labelled("URL", m.URL))
+}
+
+func labelled(label, text string) string {
+	if text == "" {
+		return ""
+	}
+	return label + ": " + text
+}
+
+func nonEmpty(lines []string) []string {
+	kept := make([]string, 0, len(lines))
+	for _, line := range lines {
+		if line != "" {
+			kept = append(kept, line)
+		}
+	}
+	return kept
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 MST") }
+
+// link returns publicURL with more of a path, empty when there is no usable publicURL.
+func link(publicURL string, path ...string) string {
+	u, err := url.Parse(publicURL)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return u.JoinPath(path...).String()
+}
+
+// Bounds of a line, in characters. Names and steps are short; a URL may be long and still be of use.
+const (
+	maxLine = 200
+	maxURL  = 300
+)
+
+// oneLine makes a stranger's text fit for a message: one line, valid UTF-8, at most n characters, without control
+// characters and without those that turn the direction of writing or hide.
+func oneLine(text string, n int) string {
+	words := strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r)
+	})
+	line := strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp) {
+			return -1
+		}
+		return r
+	}, strings.Join(words, " "))
+	if utf8.RuneCountInString(line) <= n {
+		return line
+	}
+	return string([]rune(line)[:n-1]) + "…"
+}
+
+// inWords returns how long something lasted in its two largest units.
+func inWords(d time.Duration) string {
+	d = d.Round(time.Second)
+	if d < time.Second {
+		return "less than a second"
+	}
+	units := []struct {
+		length time.Duration
+		name   string
+	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}}
+	for i, unit := range units {
+		if d < unit.length {
+			continue
+		}
+		words := counted(d/unit.length, unit.name)
+		if rest := d % unit.length; i+1 < len(units) && rest >= units[i+1].length {
+			words += " " + counted(rest/units[i+1].length, units[i+1].name)
+		}
+		return words
+	}
+	return "" // not reached: d is at least a second
+}
+
+func counted(n time.Duration, unit string) string {
+	if n == 1 {
+		return "1 " + unit
+	}
+	return fmt.Sprintf("%d %ss", n, unit)
+}

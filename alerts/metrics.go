@@ -1,0 +1,49 @@
+package alerts
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// How an attempt can end.
+const (
+	outcomeSent    = "sent"
+	outcomeRetried = "retried"
+	outcomeFailed  = "failed"
+)
+
+type metrics struct {
+	deliveries *prometheus.CounterVec
+	seconds    *prometheus.HistogramVec
+	panics     prometheus.Counter
+}
+
+func newMetrics(r prometheus.Registerer) metrics {
+	m := metrics{
+		deliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rollcall_deliveries_total",
+			Help: "Attempts to deliver an alert, by type of channel and outcome: sent, retried later, or failed for good.",
+		}, []string{"type", "outcome"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "rollcall_delivery_seconds",
+			Help:    "How long attempts to deliver an alert took, by type of channel.",
+			Buckets: []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20},
+		}, []string{"type"}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "rollcall_delivery_panics_total",
+			Help: "Panics of senders. Each is a mistake of ours.",
+		}),
+	}
+	if r != nil {
+		r.MustRegister(m.deliveries, m.seconds, m.panics)
+	}
+	return m
+}
+
+func (m metrics) observe(t store.ChannelType, outcome string, took time.Duration) {
+	m.deliveries.WithLabelValues(string(t), outcome).Inc()
+	m.seconds.WithLabelValues(string(t)).Observe(took.Seconds())
+}

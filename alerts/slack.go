@@ -1,0 +1,174 @@
+package alerts
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/slack-go/slack"
+
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// Slack sends to Slack and to servers that speak like it.
+//
+// An incoming webhook ("webhook_url") gets one message for each notice. A bot ("bot_token", "channel", and "api_url" for
+// another server) gets one message for each incident: when the incident ends, the message is updated in place, and a
+// reply in its thread says how long the outage lasted.
+//
+// Slack has no way to post a message at most once. When this process dies between a post and the record of it, a
+// webhook's message or an opening is posted twice, and of two openings the later one is updated. An update repeated is
+// the same update; a thread reply may be there twice.
+type Slack struct{ caller caller }
+
+// NewSlack returns a sender that calls Slack through client: see NewClient.
+func NewSlack(client *http.Client) *Slack { return &Slack{caller{client}} }
+
+var _ Sender = (*Slack)(nil)
+
+// Send implements Sender. A bot's Receipt has the Ref "channelID:ts".
+func (s *Slack) Send(ctx context.Context, c store.Channel, ref string, m Message) (Receipt, error) {
+	if hook := c.Secrets["webhook_url"]; hook != "" {
+		return Receipt{}, slackError(s.postWebhook(ctx, hook, m))
+	}
+	receipt, err := s.bot(c).send(ctx, ref, m)
+	return receipt, slackError(err)
+}
+
+// postWebhook posts by itself: slack.PostWebhook throws the body of a refusal away, which holds Slack's reason.
+func (s *Slack) postWebhook(ctx context.Context, hook string, m Message) error {
+	return plainIfNeedBe(func(blocks []slack.Block) error {
+		off := false
+		message := slack.WebhookMessage{Text: slackText(m), Parse: "none", UnfurlLinks: &off, UnfurlMedia: &off}
+		if blocks != nil {
+			message.Blocks = &slack.Blocks{BlockSet: blocks}
+		}
+		body, err := json.Marshal(message)
+		if err != nil {
+			return err
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, hook, bytes.NewReader(body))
+		if err != nil {
+			return &PermanentError{"the webhook's address is not a URL"}
+		}
+		req.Header.Set("Content-Type", "application/json")
+		return s.accept(req)
+	}, m)
+}
+
+func (s *Slack) accept(req *http.Request) error {
+	resp, err := s.caller.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // nothing is lost
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return unreachable(err)
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(answer), []byte("<")) {
+		return &PermanentError{"the webhook's address answers with a web page: it is not a webhook"}
+	}
+	return nil
+}
+
+// bot is a Slack app in one channel.
+type bot struct {
+	api     *slack.Client
+	channel string // id, or name with its #
+}
+
+func (s *Slack) bot(c store.Channel) bot {
+	options := []slack.Option{slack.OptionHTTPClient(s.caller)}
+	if base := c.Settings["api_url"]; base != "" {
+		options = append(options, slack.OptionAPIURL(strings.TrimRight(base, "/")+"/"))
+	}
+	return bot{slack.New(c.Secrets["bot_token"], options...), c.Settings["channel"]}
+}
+
+func (b bot) send(ctx context.Context, ref string, m Message) (Receipt, error) {
+	channel, ts, ok := strings.Cut(ref, ":")
+	if m.Kind != KindResolved || !ok {
+		return b.post(ctx, m)
+	}
+	switch err := b.update(ctx, channel, ts, m); {
+	case cannotBeUpdated(err):
+		return b.post(ctx, m) // deleted, too old to edit, or in a channel that the bot has left
+	case err != nil:
+		return Receipt{}, err
+	}
+	return Receipt{Ref: ref}, b.reply(ctx, channel, ts, m)
+}
+
+func (b bot) post(ctx context.Context, m Message) (Receipt, error) {
+	var receipt Receipt
+	err := plainIfNeedBe(func(blocks []slack.Block) error {
+		options := textOptions(slackText(m))
+		if blocks != nil {
+			options = append(options, slack.MsgOptionBlocks(blocks...))
+		}
+		channel, ts, err := b.api.PostMessageContext(ctx, b.channel, options...)
+		if err != nil {
+			return err
+		}
+		if channel == "" || ts == "" {
+			return errNotSlack
+		}
+		receipt.Ref = channel + ":" + ts
+		return nil
+	}, m)
+	return receipt, err
+}
+
+func (b bot) update(ctx context.Context, channel, ts string, m Message) error {
+	return plainIfNeedBe(func(blocks []slack.Block) error {
+		// No blocks at all take away those that the message had.
+		options := append(textOptions(slackText(m)), slack.MsgOptionBlocks(blocks...))
+		_, updated, _, err := b.api.UpdateMessageContext(ctx, channel, ts, options...)
+		if err == nil && updated == "" {
+			return errNotSlack
+		}
+		return err
+	}, m)
+}
+
+// reply says in the thread how the incident ended. That it cannot be said there at all is no failure: the update has
+// said it.
+func (b bot) reply(ctx context.Context, channel, ts string, m Message) error {
+	options := append(textOptions(escaped(m.Outcome)), slack.MsgOptionTS(ts))
+	_, _, err := b.api.PostMessageContext(ctx, channel, options...)
+	if isPermanent(slackError(err)) {
+		return nil
+	}
+	return err
+}
+
+// textOptions are those of a text in which Slack makes nothing of names and addresses by itself, and of whose links it
+// shows no previews. chat.update would otherwise look for them, unlike chat.postMessage.
+func textOptions(text string) []slack.MsgOption {
+	return []slack.MsgOption{
+		slack.MsgOptionText(text, false),
+		slack.MsgOptionParse(false),
+		slack.MsgOptionLinkNames(false),
+		slack.MsgOptionDisableLinkUnfurl(),
+		slack.MsgOptionDisableMediaUnfurl(),
+	}
+}
+
+// plainIfNeedBe sends m with its blocks, and once more as text alone where the server cannot read them.
+func plainIfNeedBe(send func(blocks []slack.Block) error, m Message) error {
+	err := send(slackBlocks(m))
+	if isAboutContent(err) {
+		return send(nil)
+	}
+	return err
+}
+
+func isPermanent(err error) bool {
+	_, ok := errors.AsType[*PermanentError](err)
+	return ok
+}
