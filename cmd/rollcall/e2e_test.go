@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -203,6 +205,50 @@ func (i *instance) call(method, path string, body any, wantStatus int, out any) 
 			i.t.Fatalf("%s %s: %v: %s", method, path, err, answer)
 		}
 	}
+}
+
+// get returns the status with which a public path answers, 0 when it does not.
+func (i *instance) get(path string) int {
+	resp, err := http.Get(i.url + path)
+	if err != nil {
+		return 0
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode
+}
+
+// metric returns the value of a series of /metrics, 0 when there is none.
+func (i *instance) metric(series string) float64 {
+	i.t.Helper()
+	resp, err := http.Get(i.url + "/metrics")
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		if value, ok := strings.CutPrefix(lines.Text(), series+" "); ok {
+			f, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				i.t.Fatal(err)
+			}
+			return f
+		}
+	}
+	return 0
+}
+
+// runBinary runs a command to its end and returns its exit code and everything it printed.
+func runBinary(t testing.TB, env []string, args ...string) (code int, output string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary(t), args...)
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
 }
 
 // object is a JSON object that a test looks into.

@@ -73,6 +73,8 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 		if err := s.registerDemo(ctx); err != nil {
 			return nil, errors.Join(err, d.Close())
 		}
+	} else if err := s.pauseDemo(ctx); err != nil {
+		return nil, err
 	}
 	noticed := make(chan struct{}, 1)
 	s.recorder = store.NewRecorder(store.RecorderConfig{Store: db, Judge: alerts.Judge, Log: s.log, Recorded: wake(noticed)})

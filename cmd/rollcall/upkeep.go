@@ -114,11 +114,31 @@ func (s *service) prune(ctx context.Context) error {
 func (s *service) registerDemo(ctx context.Context) error {
 	for _, e := range s.demo.endpoints() {
 		_, err := s.store.UpdateEndpoint(ctx, e.Slug, func(known *store.Endpoint) error {
-			known.URL = e.URL
+			known.URL, known.Paused = e.URL, false
 			return nil
 		})
 		if errors.Is(err, store.ErrNotFound) {
 			_, err = s.store.CreateEndpoint(ctx, e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pauseDemo pauses the demo's endpoints that an earlier run with --demo left in the database: their servers are gone.
+func (s *service) pauseDemo(ctx context.Context) error {
+	for _, place := range demoPlaces {
+		o, err := s.store.Endpoint(ctx, place.slug)
+		if errors.Is(err, store.ErrNotFound) || err == nil && o.Paused {
+			continue
+		}
+		if err == nil {
+			_, err = s.store.UpdateEndpoint(ctx, place.slug, func(e *store.Endpoint) error {
+				e.Paused = true
+				return nil
+			})
 		}
 		if err != nil {
 			return err
