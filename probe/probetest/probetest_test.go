@@ -524,7 +524,7 @@ func post(s *probetest.Server, message map[string]any) *http.Request {
 	if err != nil {
 		panic(err)
 	}
-	r, err := http.NewRequest("POST", s.URL, bytes.NewReader(body))
+	r, err := http.NewRequest(http.MethodPost, s.URL, bytes.NewReader(body))
 	if err != nil {
 		panic(err)
 	}
@@ -575,7 +575,7 @@ func notify(s *probetest.Server, session string) *http.Request {
 }
 
 func closeSession(s *probetest.Server, session string) *http.Request {
-	r, err := http.NewRequest("DELETE", s.URL, nil)
+	r, err := http.NewRequest(http.MethodDelete, s.URL, nil)
 	if err != nil {
 		panic(err)
 	}
