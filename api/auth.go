@@ -343,13 +343,3 @@ func userMistakes(name, password string) []probe.Problem {
 	}
 	return mistakes
 }
-
-// NewSetupLink makes the link by which the first user sets a password, replacing an earlier one, and returns it: it is
-// shown once and not kept. base is where people reach the service. A store.Conflict means that there is a user already.
-func NewSetupLink(ctx context.Context, st store.Store, base string) (string, error) {
-	secret, hash := store.NewSecret("")
-	if err := st.PutSetupToken(ctx, hash, time.Now()); err != nil {
-		return "", err
-	}
-	return strings.TrimRight(base, "/") + "/setup?token=" + url.QueryEscape(secret), nil
-}

@@ -178,7 +178,11 @@ func (in endpointInput) onto(e store.Endpoint) (store.Endpoint, []probe.Problem)
 	if in.Kind != nil {
 		e.Kind = probe.Kind(*in.Kind)
 	}
-	if in.URL != nil && (e.URL == "" || *in.URL != redactURL(e.URL)) {
+	switch {
+	case in.URL == nil, e.URL != "" && *in.URL == probe.RedactURL(e.URL):
+	case strings.Contains(*in.URL, "…"):
+		add("url", "has a … where a key was cut out: write the whole URL")
+	default:
 		e.URL = *in.URL
 	}
 	set(&e.Request.Method, in.Request.Method)

@@ -61,7 +61,7 @@ func EndpointJSON(o store.Overview) Endpoint {
 		Slug:         o.Slug,
 		Name:         o.Name,
 		Kind:         o.Kind,
-		URL:          redactURL(o.URL),
+		URL:          probe.RedactURL(o.URL),
 		Schedule:     o.Schedule,
 		Timeout:      durationText(o.Timeout),
 		DegradedOver: durationText(o.DegradedOver),
