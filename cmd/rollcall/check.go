@@ -25,7 +25,7 @@ func check(ctx context.Context, args []string, std stdio) error {
 		return errors.New("interrupted")
 	}
 	if show.json {
-		err = writeCheckJSON(std, result)
+		err = writeJSON(std.out, api.CheckJSON(store.Check{ScheduledAt: result.StartedAt, Result: result}))
 	} else {
 		err = newReport(std).print(target, result, show.transcript)
 	}
@@ -134,13 +134,6 @@ func (h headerFlag) headers() (headers []probe.Header, mistakes []error) {
 		headers = append(headers, probe.Header{Name: strings.TrimSpace(name), Value: strings.Trim(value, " \t"), Secret: true})
 	}
 	return headers, mistakes
-}
-
-func writeCheckJSON(std stdio, r probe.Result) error {
-	enc := json.NewEncoder(std.out)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(api.CheckJSON(store.Check{ScheduledAt: r.StartedAt, Result: r}))
 }
 
 func exitFor(v probe.Verdict) error {
