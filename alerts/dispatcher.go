@@ -88,13 +88,14 @@ type leased struct {
 }
 
 const (
-	// lease is long enough for a lane to work off maxLane messages at the rate that Slack allows, one a second, and
-	// short enough that a kill -9 delays what was in hand by no more than two minutes.
-	lease     = 2 * time.Minute
-	batch     = 100
-	maxLane   = 120
-	settleFor = 5 * time.Second // the database's patience for one settlement
+	batch     = 100             // notices leased with one query
+	maxLane   = 100             // deliveries that wait in a lane
+	settleFor = 5 * time.Second // for one settlement
 )
+
+// lease is long enough for a full lane at the rate that Slack allows, one message a second, and short enough that after
+// a kill -9 what was in hand is not late by more than two minutes.
+func (c Config) lease() time.Duration { return 100*time.Second + c.SendTimeout }
 
 // New returns a dispatcher; it does nothing until Run.
 func New(c Config) *Dispatcher {
@@ -111,15 +112,17 @@ func New(c Config) *Dispatcher {
 // Run delivers until ctx ends. Then it leases nothing more, finishes what is in hand within Grace, and returns nil when
 // everything that it started has ended.
 func (d *Dispatcher) Run(ctx context.Context) error {
-	work, stop := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx by Grace
-	defer stop()
+	work, stop := context.WithCancelCause(context.WithoutCancel(ctx)) // outlives ctx by Grace
+	defer stop(nil)
 	var lanes sync.WaitGroup
 	d.watch(ctx, work, &lanes)
-	grace := time.AfterFunc(d.Grace, stop)
+	grace := time.AfterFunc(d.Grace, func() { stop(errStopped) })
 	defer grace.Stop()
 	lanes.Wait()
 	return nil
 }
+
+var errStopped = fmt.Errorf("cut short because this service stops: %w", context.Canceled)
 
 // watch looks for due notices until ctx ends.
 func (d *Dispatcher) watch(ctx, work context.Context, lanes *sync.WaitGroup) {
@@ -158,12 +161,12 @@ func (d *Dispatcher) Test(ctx context.Context, c store.Channel) (err error) {
 func (d *Dispatcher) look(ctx, work context.Context, lanes *sync.WaitGroup) error {
 	for {
 		now := time.Now()
-		due, err := d.Store.LeaseNotices(ctx, now, lease, batch)
+		due, err := d.Store.LeaseNotices(ctx, now, d.lease(), batch)
 		if err != nil {
 			return err
 		}
 		for _, delivery := range due {
-			if d.enqueue(leased{delivery, now.Add(lease)}) {
+			if d.enqueue(leased{delivery, now.Add(d.lease())}) {
 				lanes.Go(func() { d.serve(ctx, work, delivery.Channel.ID) })
 			}
 		}
@@ -210,15 +213,11 @@ func (d *Dispatcher) serve(ctx, work context.Context, channelID string) {
 		if !ok {
 			return
 		}
-		select {
-		case d.slots <- struct{}{}:
-		case <-work.Done():
-			continue // work off the lane: it falls due again
-		}
+		d.slots <- struct{}{} // comes soon: every send has a deadline
 		pause := d.deliver(work, l)
 		<-d.slots
 		d.nudge()
-		if !rest(ctx, pause) {
+		if !rest(ctx, pause) || work.Err() != nil {
 			d.abandon(channelID)
 			return
 		}
@@ -254,6 +253,9 @@ func (d *Dispatcher) nudge() {
 
 // deliver sends one notice and settles it. It returns how long the channel wants to be left alone.
 func (d *Dispatcher) deliver(work context.Context, l leased) (pause time.Duration) {
+	if work.Err() != nil {
+		return 0 // the grace is over: it falls due again
+	}
 	began := time.Now()
 	receipt, err := d.attempt(work, l)
 	settlement, outcome := d.outcome(work, l, receipt, err)

@@ -55,7 +55,7 @@ func slackFooter(m Message) string {
 func slackText(m Message) string {
 	address := m.Link
 	m.Link = ""
-	text := escaped(m.Text())
+	text := unformatted(m.Text())
 	if address != "" {
 		text += "\n" + slackLink(address, address)
 	}
