@@ -56,7 +56,7 @@ type Slack struct {
 	requests int
 	faults   map[Kind]fault // by kind; the empty kind goes for all
 	posted   map[string]bool
-	more     chan struct{} // closed and made again with every message
+	more     chan struct{} // closed and made again with every request and message
 }
 
 type fault struct {
@@ -100,20 +100,46 @@ func (s *Slack) Requests() int {
 // WaitFor returns all messages as soon as there are n of them, and fails the test when there are not within timeout.
 func (s *Slack) WaitFor(n int, timeout time.Duration) []Message {
 	s.t.Helper()
+	s.wait(timeout, func() bool { return len(s.messages) >= n })
+	messages := s.Messages()
+	if len(messages) < n {
+		s.t.Fatalf("Slack has %d messages after %s, want %d: %+v", len(messages), timeout, n, messages)
+	}
+	return messages
+}
+
+// WaitForRequests returns as soon as n requests came, refused or not, and fails the test when they did not within
+// timeout.
+func (s *Slack) WaitForRequests(n int, timeout time.Duration) {
+	s.t.Helper()
+	s.wait(timeout, func() bool { return s.requests >= n })
+	if got := s.Requests(); got < n {
+		s.t.Fatalf("Slack had %d requests after %s, want %d", got, timeout, n)
+	}
+}
+
+// wait returns when enough, which is called under the lock, or when the time is up.
+func (s *Slack) wait(timeout time.Duration, enough func() bool) {
 	deadline := time.After(timeout)
 	for {
 		s.mu.Lock()
-		messages, more := append([]Message(nil), s.messages...), s.more
+		done, more := enough(), s.more
 		s.mu.Unlock()
-		if len(messages) >= n {
-			return messages
+		if done {
+			return
 		}
 		select {
 		case <-more:
 		case <-deadline:
-			s.t.Fatalf("Slack has %d messages after %s, want %d: %+v", len(messages), timeout, n, messages)
+			return
 		}
 	}
+}
+
+// changedLocked wakes those who wait.
+func (s *Slack) changedLocked() {
+	close(s.more)
+	s.more = make(chan struct{})
 }
 
 // SetFault makes every request fail with an HTTP status, a Retry-After header unless it is zero, and a body, until the
@@ -286,8 +312,7 @@ func (s *Slack) keep(m Message) Message {
 		s.posted[m.TS] = true
 	}
 	s.messages = append(s.messages, m)
-	close(s.more)
-	s.more = make(chan struct{})
+	s.changedLocked()
 	return m
 }
 
@@ -296,6 +321,7 @@ func (s *Slack) failed(w http.ResponseWriter, kind Kind) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests++
+	s.changedLocked()
 	f, ok := s.faults[kind]
 	if !ok {
 		f, ok = s.faults[""]
