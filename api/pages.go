@@ -1,41 +1,76 @@
 package api
 
 import (
+	"bytes"
 	"net/http"
+	"net/url"
+	"time"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/rollcallhq/rollcall/api/web"
 )
 
-// The pages of the dashboard. Each handler reads its input, asks the server for what the page shows, and renders.
+// Handlers of pages read their input, ask the server for what the page shows, and render it: pages.go holds what they
+// share, and each pages_….go the pages of one noun.
 
-func (s *Server) pageOverview(c echo.Context) error       { return s.unbuilt(c) }
-func (s *Server) pageSetup(c echo.Context) error          { return s.unbuilt(c) }
-func (s *Server) doSetup(c echo.Context) error            { return s.unbuilt(c) }
-func (s *Server) pageLogin(c echo.Context) error          { return s.unbuilt(c) }
-func (s *Server) doLogin(c echo.Context) error            { return s.unbuilt(c) }
-func (s *Server) doLogout(c echo.Context) error           { return s.unbuilt(c) }
-func (s *Server) pageRegister(c echo.Context) error       { return s.unbuilt(c) }
-func (s *Server) doRegister(c echo.Context) error         { return s.unbuilt(c) }
-func (s *Server) pageEndpoint(c echo.Context) error       { return s.unbuilt(c) }
-func (s *Server) doEndpoint(c echo.Context) error         { return s.unbuilt(c) }
-func (s *Server) pageEdit(c echo.Context) error           { return s.unbuilt(c) }
-func (s *Server) doEdit(c echo.Context) error             { return s.unbuilt(c) }
-func (s *Server) pageCheck(c echo.Context) error          { return s.unbuilt(c) }
-func (s *Server) pageIncidents(c echo.Context) error      { return s.unbuilt(c) }
-func (s *Server) pageIncident(c echo.Context) error       { return s.unbuilt(c) }
-func (s *Server) pageChannels(c echo.Context) error       { return s.unbuilt(c) }
-func (s *Server) doChannels(c echo.Context) error         { return s.unbuilt(c) }
-func (s *Server) pageChannel(c echo.Context) error        { return s.unbuilt(c) }
-func (s *Server) doChannel(c echo.Context) error          { return s.unbuilt(c) }
-func (s *Server) pageStatus(c echo.Context) error         { return s.unbuilt(c) }
-func (s *Server) pageStatusEndpoint(c echo.Context) error { return s.unbuilt(c) }
-func (s *Server) static(c echo.Context) error             { return s.unbuilt(c) }
-
-func (s *Server) unbuilt(c echo.Context) error {
-	return s.pageError(c, http.StatusNotImplemented, "Not there yet", "This page is under construction.")
+// render answers with a page.
+func (s *Server) render(c echo.Context, status int, page web.Page) error {
+	var b bytes.Buffer
+	if err := web.Render(&b, page); err != nil {
+		return internal(err)
+	}
+	return c.HTMLBlob(status, b.Bytes())
 }
 
-// pageError answers with an HTML page that says what went wrong and what to do.
+// frame is what stands around a page. Section is the navigation entry that is current.
+func (s *Server) frame(c echo.Context, section string) web.Frame {
+	u, _ := s.user(c)
+	return web.Frame{
+		User:    u.Name,
+		Section: section,
+		Done:    doneWords[c.QueryParam("done")],
+		Now:     time.Now(),
+		Version: s.cfg.Version,
+	}
+}
+
+// doneWords says what was done before a page is shown, by the word that the redirect to it carried. The list is closed:
+// nobody else's text gets into a page by way of a link.
+var doneWords = map[string]string{
+	"registered": "Registered. Its first check is under way.",
+	"saved":      "Saved.",
+	"checked":    "Checked.",
+	"paused":     "Paused.",
+	"resumed":    "Resumed. It is checked again.",
+	"deleted":    "Deleted.",
+	"added":      "Added. Send a test to see whether it arrives, and choose it in the settings of your endpoints.",
+}
+
+// seeOther leads on after something was done, so that reloading the page does not do it again.
+func seeOther(c echo.Context, path, done string) error {
+	if done != "" {
+		path += "?" + url.Values{"done": {done}}.Encode()
+	}
+	return c.Redirect(http.StatusSeeOther, path)
+}
+
+// pageEnd returns the mistakes in what was read of a page's query. Parameters that no page knows are passed over: links
+// collect them on their way through other people's programs.
+func pageEnd(q *query) error {
+	clear(q.values)
+	return q.end()
+}
+
+// pageError answers with a page that says what went wrong.
 func (s *Server) pageError(c echo.Context, status int, title, detail string) error {
-	return c.String(status, title+"\n\n"+detail+"\n")
+	return s.render(c, status, web.ErrorPage{Frame: s.frame(c, ""), Status: status, Title: title, Detail: detail})
+}
+
+// static answers with a file that belongs to the pages.
+func (s *Server) static(c echo.Context) error {
+	if !web.ServeStatic(c.Response(), c.Request(), c.Param("*")) {
+		return echo.ErrNotFound
+	}
+	return nil
 }

@@ -16,7 +16,8 @@ type SetupPage struct {
 	Frame
 	Token    string // from the setup link
 	Name     string // as typed
-	Usable   bool   // the link is good; otherwise Trouble says why not
+	Usable   bool   // the link is good; otherwise Title and Trouble say why not
+	Title    string
 	Trouble  string
 	Problems Problems
 }

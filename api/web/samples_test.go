@@ -43,11 +43,11 @@ func samples() map[string]web.Page {
 		"login":           web.LoginPage{Frame: web.Frame{Now: now, Version: "0.1.0"}},
 		"login-failed":    web.LoginPage{Frame: web.Frame{Now: now}, Name: "ada", Next: "/incidents", Problem: "That name and password do not go together.", Setup: true},
 		"setup":           web.SetupPage{Frame: web.Frame{Now: now}, Token: "setup_x", Name: "ada", Usable: true, Problems: web.Problems{{Field: "password", Message: "is shorter than 12 characters"}}},
-		"setup-used":      web.SetupPage{Frame: web.Frame{Now: now}, Trouble: "It has been used already. Log in with the name and password chosen then."},
+		"setup-used":      web.SetupPage{Frame: web.Frame{Now: now}, Title: "Rollcall is set up", Trouble: "It has been used already. Log in with the name and password chosen then."},
 		"error":           web.ErrorPage{Frame: frame(""), Status: 404, Title: "There is nothing here", Detail: "The page you asked for does not exist, or not any more."},
 		"status":          status(),
 		"status-calm":     statusCalm(),
-		"status-empty":    web.StatusPage{Frame: web.Frame{Now: now}, Overall: store.StatusUp, Feed: "/status/feed.atom"},
+		"status-empty":    web.StatusPage{Frame: web.Frame{Now: now}, Overall: store.StatusPending, Heading: "Nothing is published", Feed: "/status/feed.atom"},
 		"status-endpoint": statusEndpoint(),
 	}
 }
@@ -265,7 +265,7 @@ func channels() web.ChannelsPage {
 func status() web.StatusPage {
 	end := before(26 * time.Hour)
 	return web.StatusPage{
-		Frame: web.Frame{Now: now, Version: "0.1.0", Section: "/status"}, Overall: store.StatusDown, Feed: "/status/feed.atom",
+		Frame: web.Frame{Now: now, Version: "0.1.0", Section: "/status"}, Overall: store.StatusDown, Heading: "Partial outage", Feed: "/status/feed.atom",
 		Endpoints: []web.PublicRow{
 			{Slug: "weather", Name: "Weather", Status: store.StatusDown, Uptime: per(99.91)},
 			{Slug: "ci", Name: "CI tools", Status: store.StatusUp, Uptime: per(100)},
@@ -280,7 +280,7 @@ func status() web.StatusPage {
 
 func statusCalm() web.StatusPage {
 	p := status()
-	p.Overall, p.Open, p.Recent, p.Endpoints = store.StatusUp, nil, nil, p.Endpoints[1:3]
+	p.Overall, p.Heading, p.Open, p.Recent, p.Endpoints = store.StatusUp, "All systems operational", nil, nil, p.Endpoints[1:3]
 	return p
 }
 

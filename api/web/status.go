@@ -11,6 +11,7 @@ import (
 type StatusPage struct {
 	Frame
 	Overall   store.Status
+	Heading   string // the overall status in words
 	Endpoints []PublicRow
 	Open      []PublicIncident
 	Recent    []PublicIncident
@@ -18,34 +19,6 @@ type StatusPage struct {
 }
 
 func (StatusPage) template() string { return "status" }
-
-// Heading is the overall status in words.
-func (p StatusPage) Heading() string {
-	if len(p.Endpoints) == 0 {
-		return "Nothing is published here"
-	}
-	switch p.Overall {
-	case store.StatusUp:
-		return "Everything is up"
-	case store.StatusDegraded:
-		return "Some services are degraded"
-	case store.StatusDown:
-		if p.allDown() {
-			return "Everything is down"
-		}
-		return "Some services are down"
-	}
-	return "The state of some services is unknown"
-}
-
-func (p StatusPage) allDown() bool {
-	for _, e := range p.Endpoints {
-		if e.Status != store.StatusDown {
-			return false
-		}
-	}
-	return true
-}
 
 // PublicRow is what anybody may know of a public endpoint.
 type PublicRow struct {
