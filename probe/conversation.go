@@ -1,0 +1,179 @@
+package probe
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Bounds on what a Result may hold, so that a hostile endpoint cannot fill a database.
+const (
+	maxWarnings = 20
+	maxFact     = 200 // bytes of a name or version
+)
+
+// conversation is one check under way. It belongs to one goroutine.
+type conversation struct {
+	prober  *Prober
+	limits  Limits
+	target  Target
+	secrets *Redactor
+	started time.Time
+
+	deadline time.Time // of the conversation itself: earlier than limit once there is a session to close
+	limit    time.Time // of the whole check
+
+	url       *url.URL // where requests go: the target's URL, or where a redirect has led
+	redirects int
+	line      line
+	ids       idSource
+	sessions  []peer // opened by the endpoint and not known to be gone
+
+	result     Result
+	transcript transcript
+	soft       *Failure      // the first finding that degrades without ending the path in progress
+	pathStart  time.Duration // when the path that decides the verdict began
+	ended      time.Duration // when the last step that counts ended
+	spokeRPC   bool          // some answer was a well-formed JSON-RPC response
+}
+
+func newConversation(ctx context.Context, p *Prober, t Target) *conversation {
+	c := &conversation{
+		prober:  p,
+		limits:  p.Limits.withDefaults(),
+		target:  t,
+		secrets: NewRedactor(t),
+		started: time.Now(),
+		ids:     newIDSource(),
+	}
+	c.limit = c.started.Add(t.timeout())
+	if d, ok := ctx.Deadline(); ok && d.Before(c.limit) {
+		c.limit = d
+	}
+	c.deadline = c.limit
+	c.line.transport = p.dialer()
+	c.transcript = transcript{on: t.Transcript, keep: c.limits.TranscriptBytes, secrets: c.secrets}
+	c.result = Result{StartedAt: c.started, Kind: t.Kind, Era: t.Era}
+	c.url, _ = url.Parse(t.URL) // run validates the target before anything is sent
+	return c
+}
+
+// outOfTime is the cause of a context whose time, granted by us, is used up.
+type outOfTime struct{ granted time.Duration }
+
+func (e outOfTime) Error() string { return "not done within " + e.granted.String() }
+
+// Unwrap makes the cause recognisable where net/http returns it in place of the context's own error.
+func (e outOfTime) Unwrap() error { return context.DeadlineExceeded }
+
+// withDeadline bounds ctx by the conversation's deadline.
+func (c *conversation) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithDeadlineCause(ctx, c.deadline, outOfTime{c.deadline.Sub(c.started)})
+}
+
+// begin starts a path afresh: what an abandoned attempt found does not decide the verdict.
+func (c *conversation) begin() {
+	c.soft = nil
+	c.pathStart = time.Since(c.started)
+}
+
+// flag records that step i shows something that degrades the endpoint without ending the conversation. The first such
+// finding of a step becomes its class, others become warnings.
+func (c *conversation) flag(i int, class Class, format string, args ...any) {
+	step := &c.result.Steps[i]
+	message := c.words(format, args...)
+	if step.Class != "" {
+		c.warn(step.Name, class, 0, "%s", message)
+	} else {
+		step.Class, step.Message = class, message
+	}
+	if c.soft == nil {
+		c.soft = &Failure{Step: step.Name, Class: class, Message: message}
+	}
+}
+
+// warn records something odd that decides nothing.
+func (c *conversation) warn(step string, class Class, code int, format string, args ...any) {
+	if len(c.result.Warnings) >= maxWarnings {
+		return
+	}
+	c.result.Warnings = append(c.result.Warnings, Warning{step, class, code, c.words(format, args...)})
+}
+
+// words makes a message: without secrets, readable and bounded.
+func (c *conversation) words(format string, args ...any) string {
+	return c.text(fmt.Sprintf(format, args...), MaxMessage)
+}
+
+// text makes something a stranger wrote fit for a Result.
+func (c *conversation) text(s string, max int) string { return tidy(c.secrets.Cut(s), max) }
+
+// settle turns the outcome of the conversation into the verdict.
+func (c *conversation) settle(ctx context.Context, hard *Failure) {
+	r := &c.result
+	r.Duration = c.ended
+	switch took := c.ended - c.pathStart; {
+	case ctx.Err() == context.Canceled:
+		r.Failure = &Failure{Step: lastStep(r.Steps), Class: ClassProbeError, Message: "cancelled"}
+	case hard != nil:
+		r.Failure = hard
+	case c.soft != nil:
+		r.Failure = c.soft
+	case c.target.DegradedOver > 0 && took > c.target.DegradedOver:
+		r.Failure = c.slow(took)
+	}
+	r.Verdict = Up
+	if r.Failure != nil {
+		r.Verdict = r.Failure.Class.Verdict()
+		r.Failure.Message = c.text(r.Failure.Message, MaxMessage)
+	}
+}
+
+func lastStep(steps []Step) string {
+	if len(steps) == 0 {
+		return ""
+	}
+	return steps[len(steps)-1].Name
+}
+
+// slow blames the slowest step of the deciding path.
+func (c *conversation) slow(took time.Duration) *Failure {
+	var slowest Step
+	for _, s := range c.result.Steps {
+		if s.Start >= c.pathStart && s.Latency > slowest.Latency {
+			slowest = s
+		}
+	}
+	return &Failure{Step: slowest.Name, Class: ClassSlow, Message: fmt.Sprintf("took %s, more than %s: the slowest step was %s with %s",
+		rough(took), c.target.DegradedOver, slowest.Name, rough(slowest.Latency))}
+}
+
+// rough rounds a duration to what a reader cares for.
+func rough(d time.Duration) time.Duration {
+	if d >= time.Second {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Millisecond)
+}
+
+// idSource makes request ids: strings, because some servers change the type of a number, and unique over all checks,
+// so that an answer to another check is never taken for ours.
+type idSource struct {
+	prefix string
+	n      int
+}
+
+func newIDSource() idSource {
+	var random [4]byte
+	rand.Read(random[:])
+	return idSource{prefix: "rollcall-" + hex.EncodeToString(random[:]) + "-"}
+}
+
+func (s *idSource) next() string {
+	s.n++
+	return s.prefix + strconv.Itoa(s.n)
+}

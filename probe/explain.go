@@ -1,0 +1,147 @@
+package probe
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+)
+
+// explain turns an error from before the header of an answer into a problem, and reports whether there was a connection.
+func (c *conversation) explain(ctx context.Context, err error, watch *stopwatch) (*problem, bool) {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p, true // a redirect that must not be followed
+	}
+	_, dialling := errors.AsType[dialError](err)
+	if p := c.outOfTime(ctx, err, watch); p != nil {
+		return p, !dialling
+	}
+	if dialling {
+		return explainDial(err, watch.at()), false
+	}
+	return explainRequest(err), true
+}
+
+// outOfTime explains an error that comes from our own clock or from the caller's change of mind; nil when it does not.
+func (c *conversation) outOfTime(ctx context.Context, err error, watch *stopwatch) *problem {
+	cause := context.Cause(ctx) // HTTP/2 returns the context's error, HTTP/1.1 its cause
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(cause, context.DeadlineExceeded) || ctx.Err() == context.DeadlineExceeded {
+		took, _ := watch.times()
+		return &problem{class: ClassTimeout, message: fmt.Sprintf("%s after %s", waiting[watch.at()], rough(took))}
+	}
+	if cause != nil {
+		return &problem{class: ClassProbeError, message: "cancelled"}
+	}
+	return nil
+}
+
+func explainDial(err error, at stage) *problem {
+	if refused, ok := errors.AsType[*EgressError](err); ok {
+		return &problem{class: ClassEgressBlocked, message: refused.Error()}
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return explainDNS(dns)
+	}
+	if at == stageTLS {
+		return &problem{class: ClassTLS, message: tlsWords(err)}
+	}
+	for _, own := range ownFaults {
+		if errors.Is(err, own) {
+			return &problem{class: ClassProbeError, message: "no connection from this machine: " + own.Error()}
+		}
+	}
+	return &problem{class: ClassConnect, message: netWords(err)}
+}
+
+// ownFaults are errors of a dial that tell about this machine and not about the endpoint: it has no route or no socket
+// left.
+var ownFaults = []syscall.Errno{
+	syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.EADDRNOTAVAIL, syscall.ENETDOWN, syscall.ENETUNREACH,
+}
+
+// explainDNS blames the endpoint for a name without an address, and us when our own resolver could not be reached.
+func explainDNS(err *net.DNSError) *problem {
+	unreachable := !err.IsNotFound && (strings.Contains(err.Err, "connection refused") ||
+		strings.Contains(err.Err, "network is unreachable") || strings.Contains(err.Err, "no route to host"))
+	switch {
+	case unreachable:
+		return &problem{class: ClassProbeError, message: "the resolver of this machine cannot be reached"}
+	case err.IsNotFound:
+		return &problem{class: ClassDNS, message: fmt.Sprintf("%s has no address", err.Name)}
+	case err.IsTimeout:
+		return &problem{class: ClassDNS, message: fmt.Sprintf("no answer about the address of %s", err.Name)}
+	default:
+		return &problem{class: ClassDNS, message: fmt.Sprintf("%s cannot be resolved: %s", err.Name, err.Err)}
+	}
+}
+
+func explainRequest(err error) *problem {
+	text := err.Error()
+	_, alert := errors.AsType[tls.AlertError](err)
+	switch {
+	case alert || strings.Contains(text, "remote error: tls"):
+		return &problem{class: ClassTLS, message: tlsWords(err)} // with TLS 1.3 the server may object after the handshake
+	case strings.Contains(text, "headers exceeded") || strings.Contains(text, "header list larger"):
+		return &problem{class: ClassBodyTooLarge, message: "the header of the answer is larger than a probe is willing to read"}
+	case strings.Contains(text, "malformed"):
+		return &problem{class: ClassConnect, message: "the answer is not HTTP"}
+	case strings.Contains(text, "closed"), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return &problem{class: ClassConnect, message: "the connection was closed before an answer"}
+	default:
+		return &problem{class: ClassConnect, message: netWords(err)}
+	}
+}
+
+// explainBody turns an error in the middle of an answer into a problem.
+func (c *conversation) explainBody(ctx context.Context, err error, watch *stopwatch) *problem {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p
+	}
+	if p := c.outOfTime(ctx, err, watch); p != nil {
+		return p
+	}
+	switch {
+	case errors.Is(err, errBodyTooLarge):
+		return &problem{class: ClassBodyTooLarge, message: fmt.Sprintf("the answer is larger than %d bytes", c.limits.ResponseBytes)}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &problem{class: ClassTruncatedBody, message: "the body ended before its announced end"}
+	default:
+		return &problem{class: ClassTruncatedBody, message: "the body broke off: " + netWords(err)}
+	}
+}
+
+// netWords says an error of the network shortly, without the addresses that net puts before it.
+func netWords(err error) string {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return errno.Error()
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Err != nil {
+		return op.Err.Error()
+	}
+	return err.Error()
+}
+
+func tlsWords(err error) string {
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired && invalid.Cert != nil {
+		return fmt.Sprintf("certificate not valid: it holds from %s to %s",
+			invalid.Cert.NotBefore.UTC().Format("2006-01-02 15:04"), invalid.Cert.NotAfter.UTC().Format("2006-01-02 15:04"))
+	}
+	if host, ok := errors.AsType[x509.HostnameError](err); ok {
+		return "certificate is for another name: " + host.Error()
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return "certificate signed by an unknown authority"
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return "the server does not speak TLS on this port"
+	}
+	if errors.Is(err, io.EOF) {
+		return "the server closed the connection during the handshake"
+	}
+	return "handshake failed: " + strings.TrimPrefix(netWords(err), "tls: ")
+}

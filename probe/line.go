@@ -1,0 +1,97 @@
+package probe
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// line is the one connection of a check. It is dialled on first use, and again when the server has closed it or a
+// redirect leads to another port.
+type line struct {
+	transport *http.Transport
+	conn      *http.ClientConn
+	origin    string // scheme and address that conn leads to
+	used      bool   // conn has carried an answer
+}
+
+// dialError is an error from before there was a connection.
+type dialError struct{ error }
+
+func (e dialError) Unwrap() error { return e.error }
+
+// roundTrip sends the request that build makes and returns the answer to it, as soon as its header is there. It dials,
+// where it has to, under dialCtx, calls connected, and asks under ctx. A server may close an idle connection just when a request is on
+// its way: such a request is sent once more on a fresh connection.
+func (l *line) roundTrip(dialCtx, ctx context.Context, build func(context.Context) (*http.Request, error), watch *stopwatch, connected func()) (*http.Response, error) {
+	for {
+		req, err := build(httptrace.WithClientTrace(ctx, watch.requestTrace()))
+		if err != nil {
+			return nil, dialError{err}
+		}
+		if err := l.connect(dialCtx, req.URL, watch); err != nil {
+			return nil, dialError{err}
+		}
+		connected()
+		reused := l.used
+		watch.enter(stageWrite)
+		resp, err := l.conn.RoundTrip(req)
+		if err == nil {
+			l.used = true
+			return resp, nil
+		}
+		l.close()
+		if !reused || ctx.Err() != nil || watch.at() == stageBody {
+			return nil, err
+		}
+	}
+}
+
+// connect makes sure that there is a connection to u which the server has not closed.
+func (l *line) connect(ctx context.Context, u *url.URL, watch *stopwatch) error {
+	address, err := dialAddress(u)
+	if err != nil {
+		return err
+	}
+	origin := u.Scheme + "://" + address
+	if l.conn != nil && l.origin == origin && l.conn.Err() == nil {
+		return nil
+	}
+	l.close()
+	watch.enter(stageConnect)
+	conn, err := l.transport.NewClientConn(httptrace.WithClientTrace(ctx, watch.dialTrace()), u.Scheme, address)
+	if err != nil {
+		return err
+	}
+	l.conn, l.origin = conn, origin
+	return nil
+}
+
+// done ends the use of an answer. A connection whose answer was not read to its end, or that the server means to close,
+// cannot carry another request; HTTP/2 ends the one stream instead.
+func (l *line) done(resp *http.Response, complete bool) {
+	resp.Body.Close()
+	if resp.ProtoMajor < 2 && (!complete || resp.Close) {
+		l.close()
+	}
+}
+
+func (l *line) close() {
+	if l.conn != nil {
+		l.conn.Close()
+	}
+	l.conn, l.origin, l.used = nil, "", false
+}
+
+// dialAddress returns the host and port that u leads to, the host as DNS knows it.
+func dialAddress(u *url.URL) (string, error) {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return httpguts.PunycodeHostPort(net.JoinHostPort(u.Hostname(), port))
+}

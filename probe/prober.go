@@ -1,0 +1,137 @@
+package probe
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Prober asks endpoints. Its zero value is ready and refuses private addresses. It is safe for concurrent use, must not
+// be copied after its first probe, and its exported members must not change after it.
+type Prober struct {
+	Version   string // goes out as User-Agent: rollcall/<Version>; empty means "dev"
+	PublicURL string // where to read about these probes; added to the User-Agent when set
+	Egress    Egress
+	Limits    Limits
+	RootCAs   *x509.CertPool // who may vouch for a server; nil means the system's
+
+	once      sync.Once
+	transport *http.Transport
+}
+
+// Limits bound what a probe is willing to take from one endpoint. A zero member means its default.
+type Limits struct {
+	ResponseBytes   int64 // of the body of one answer; 8 MiB
+	HeaderBytes     int64 // of the header of one answer; 64 KiB
+	EventBytes      int   // of one event of an event stream; 4 MiB
+	Pages           int   // of one tools/list; 50
+	Redirects       int   // of one check; 3
+	TranscriptBytes int   // kept of each body in a transcript; 64 KiB
+}
+
+// withDefaults returns l with its zero members filled in.
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		ResponseBytes:   orDefault(l.ResponseBytes, 8<<20),
+		HeaderBytes:     orDefault(l.HeaderBytes, 64<<10),
+		EventBytes:      orDefault(l.EventBytes, 4<<20),
+		Pages:           orDefault(l.Pages, 50),
+		Redirects:       orDefault(l.Redirects, 3),
+		TranscriptBytes: orDefault(l.TranscriptBytes, 64<<10),
+	}
+}
+
+func orDefault[N int | int64](n, otherwise N) N {
+	if n > 0 {
+		return n
+	}
+	return otherwise
+}
+
+// Probe asks t once and reports what it saw. It never fails: a broken endpoint, an invalid target and a cancelled ctx
+// are all Results. The Result of a probe that was cut short by the caller (ctx cancelled, not its deadline passed) says
+// nothing about the endpoint: its verdict is unknown and its class probe_error.
+//
+// The check ends after t.Timeout or at the deadline of ctx, whichever is earlier. A session that the endpoint opened is
+// closed even when ctx has ended, which may take up to a second more.
+//
+//	Probe
+//	├─ discover → modern | initialize → initialized → tools/list      mcp.go
+//	├─ eth_blockNumber → eth_chainId                                   evm.go
+//	├─ any method                                                      method.go
+//	└─ each request: ask → line (one connection) → read → judge        ask.go, line.go, reply.go
+func (p *Prober) Probe(ctx context.Context, t Target) Result {
+	c := newConversation(ctx, p, t)
+	defer c.line.close()
+	c.settle(ctx, c.run(ctx))
+	c.closeSessions(ctx)
+	c.result.Transcript = c.transcript.messages
+	return c.result
+}
+
+// run holds the conversation that the target's kind asks for; nil means that all went well.
+func (c *conversation) run(ctx context.Context) *Failure {
+	if problems := c.target.Validate(); problems != nil {
+		return &Failure{Class: ClassProbeError, Message: "the target cannot be probed: " + joinProblems(problems)}
+	}
+	switch c.target.Kind {
+	case KindMCP:
+		return c.mcp(ctx)
+	case KindEVM:
+		return c.evm(ctx)
+	case KindJSONRPC:
+		return c.method(ctx)
+	default:
+		return c.auto(ctx)
+	}
+}
+
+func joinProblems(problems []Problem) string {
+	words := make([]string, 0, len(problems))
+	for _, p := range problems {
+		words = append(words, p.Field+" "+p.Message)
+	}
+	return strings.Join(words, "; ")
+}
+
+// userAgent names this service and, when it has a public page, where to read about it.
+func (p *Prober) userAgent() string {
+	agent := "rollcall/" + p.version()
+	if p.PublicURL != "" {
+		agent += " (+" + p.PublicURL + ")"
+	}
+	return agent
+}
+
+func (p *Prober) version() string {
+	if p.Version == "" {
+		return "dev"
+	}
+	return p.Version
+}
+
+// dialer returns the transport that all checks dial through. It pools nothing: every check owns its connection.
+func (p *Prober) dialer() *http.Transport {
+	p.once.Do(func() {
+		p.transport = &http.Transport{
+			DialContext:            p.Egress.DialContext,
+			TLSClientConfig:        &tls.Config{RootCAs: p.RootCAs, MinVersion: tls.VersionTLS12},
+			ForceAttemptHTTP2:      true,
+			DisableCompression:     true, // a compressed event stream is held back until a buffer is full
+			MaxResponseHeaderBytes: p.Limits.withDefaults().HeaderBytes,
+		}
+	})
+	return p.transport
+}
+
+// timeout returns how long a check of t may take.
+func (t Target) timeout() time.Duration {
+	if t.Timeout > 0 {
+		return t.Timeout
+	}
+	return DefaultTimeout
+}

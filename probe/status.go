@@ -1,0 +1,147 @@
+package probe
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxRetryAfter bounds how long an endpoint can keep us away.
+const maxRetryAfter = 24 * time.Hour
+
+// statusSpeaks explains an answer whose status says more than its body; nil when it does not.
+func (c *conversation) statusSpeaks(q question, a *answer, r *reading) *problem {
+	if a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable {
+		c.result.RetryAfter = retryAfter(a.header, time.Now())
+	}
+	words := statusWords(a.status) + after(c.answerWords(a))
+	switch {
+	case !r.found && botWall(a.status, a.header, r.body):
+		return &problem{ClassBlocked, a.status, "a bot wall answered: " + words}
+	case a.status == http.StatusTooManyRequests || a.status == http.StatusPaymentRequired:
+		return &problem{ClassRateLimited, a.status, words}
+	case a.status == http.StatusUnauthorized:
+		return c.unauthorized(q, a, words)
+	case a.status == http.StatusMisdirectedRequest,
+		(a.status == http.StatusForbidden || a.status == http.StatusBadRequest) && hostWords(c.answerWords(a)):
+		return &problem{ClassHostRejected, a.status, words}
+	case a.status == http.StatusForbidden:
+		return c.forbidden(a, words)
+	default:
+		return nil
+	}
+}
+
+// judgeStatus explains a status that is wrong in itself; nil when it is a good one for q.
+func (c *conversation) judgeStatus(q question, a *answer, r *reading) *problem {
+	if p := c.statusSpeaks(q, a, r); p != nil {
+		return p
+	}
+	message := statusWords(a.status) + after(a.words)
+	success := a.status >= 200 && a.status < 300
+	switch {
+	case success && (q.notify || q.bare):
+		return nil
+	case a.status == http.StatusOK:
+		return nil
+	case success && len(r.body) == 0 && r.bad != nil && r.size == 0:
+		return &problem{ClassHTTPStatus, a.status, message + " without an answer"}
+	case success:
+		return nil
+	default:
+		return &problem{ClassHTTPStatus, a.status, message}
+	}
+}
+
+func (c *conversation) unauthorized(q question, a *answer, words string) *problem {
+	if a.header.Get("WWW-Authenticate") == "" {
+		c.warn(q.step, ClassAuthNotAdvertised, a.status, "401 without a WWW-Authenticate header")
+	}
+	if c.target.hasCredentials() {
+		return &problem{ClassCredentialRejected, a.status, words}
+	}
+	return &problem{ClassAuthRequired, a.status, words}
+}
+
+func (c *conversation) forbidden(a *answer, words string) *problem {
+	scope := strings.Contains(a.header.Get("WWW-Authenticate"), "insufficient_scope")
+	if scope || c.target.hasCredentials() {
+		return &problem{ClassAuthForbidden, a.status, words}
+	}
+	return &problem{ClassAuthRequired, a.status, words}
+}
+
+// answerWords returns what the endpoint says in the body of its answer.
+func (c *conversation) answerWords(a *answer) string {
+	if a.rpc != nil {
+		return a.rpc.Message
+	}
+	return a.words
+}
+
+func statusWords(status int) string {
+	return strings.TrimSpace(strconv.Itoa(status) + " " + http.StatusText(status))
+}
+
+// hostWords reports whether a refusal is about the Host or Origin that a server was called by.
+func hostWords(s string) bool {
+	s = strings.ToLower(s)
+	for _, words := range []string{"invalid host", "host header", "host not allowed", "blocked host", "disallowed host", "invalid origin", "origin not allowed"} {
+		if strings.Contains(s, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// quotaWords reports whether a message says in words what a 429 says by number.
+func quotaWords(s string) bool {
+	s = strings.ToLower(s)
+	for _, words := range []string{
+		"rate limit", "ratelimit", "rate-limit", "too many requests", "quota", "request limit", "limit exceeded", "requests limited to",
+		"reached the free tier", "/billing", "capacity exceeded", "exceeded its compute units", "throttled",
+	} {
+		if strings.Contains(s, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// botWallMarks are found on the pages by which bot walls ask for a browser.
+var botWallMarks = []string{
+	"just a moment...", "just a moment…", "/cdn-cgi/challenge-platform", "error code: 1010", "error code: 1020", "error 1010", "error 1020",
+	"attention required! | cloudflare", "_incapsula_resource", "captcha-delivery.com", "px-captcha", "awswafintegration",
+	"sucuri website firewall", "errors.edgesuite.net", "checking your browser",
+}
+
+// botWall reports whether a wall answered in place of the endpoint. Only the beginning of a page is searched.
+func botWall(status int, h http.Header, body []byte) bool {
+	if h.Get("Cf-Mitigated") != "" || h.Get("X-Amzn-Waf-Action") != "" {
+		return true
+	}
+	if status < 400 && status != http.StatusOK && status != http.StatusAccepted {
+		return false
+	}
+	page := bytes.ToLower(body[:min(len(body), 32<<10)])
+	for _, mark := range botWallMarks {
+		if bytes.Contains(page, []byte(mark)) {
+			return true
+		}
+	}
+	return false
+}
+
+// retryAfter reads the Retry-After header, seconds or a date; zero when there is none that makes sense.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	value := strings.TrimSpace(h.Get("Retry-After"))
+	var wait time.Duration
+	if seconds, err := strconv.Atoi(value); err == nil {
+		wait = time.Duration(min(max(seconds, 0), int(maxRetryAfter/time.Second))) * time.Second
+	} else if at, err := http.ParseTime(value); err == nil {
+		wait = at.Sub(now)
+	}
+	return min(max(wait, 0), maxRetryAfter)
+}

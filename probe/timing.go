@@ -1,0 +1,177 @@
+package probe
+
+import (
+	"crypto/tls"
+	"errors"
+	"net/http/httptrace"
+	"sync"
+	"time"
+)
+
+// stage is how far a request has come.
+type stage int
+
+const (
+	stageStart stage = iota
+	stageDNS
+	stageConnect
+	stageTLS
+	stageWrite
+	stageFirstByte
+	stageBody
+)
+
+// waiting says what was missing when the time was used up in a stage.
+var waiting = map[stage]string{
+	stageStart:     "no connection",
+	stageDNS:       "host name not resolved",
+	stageConnect:   "no connection",
+	stageTLS:       "TLS handshake not finished",
+	stageWrite:     "request not taken",
+	stageFirstByte: "no first byte",
+	stageBody:      "answer not complete",
+}
+
+// stopwatch takes the times of one step. net/http calls its hooks from goroutines of its own.
+type stopwatch struct {
+	start time.Time
+
+	mu     sync.Mutex // guards what follows
+	stage  stage
+	since  time.Time // when stage began
+	end    time.Time // of the step; zero while it lasts
+	phases Phases
+	remote string     // address of the connection dialled in this step, if any
+	expiry *time.Time // of the certificate seen in this step, if any
+}
+
+func newStopwatch() *stopwatch {
+	now := time.Now()
+	return &stopwatch{start: now, since: now}
+}
+
+// enter begins a stage.
+func (w *stopwatch) enter(s stage) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stage, w.since = s, time.Now()
+}
+
+// leave ends the present stage and adds its time to total. A step that dials twice (a redirect to another port, a
+// connection that the server closed meanwhile) has spent the time of both.
+func (w *stopwatch) leave(total *time.Duration, next stage) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	*total += now.Sub(w.since)
+	w.stage, w.since = next, now
+}
+
+// dialTrace observes a connection coming about.
+func (w *stopwatch) dialTrace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		DNSStart:     func(httptrace.DNSStartInfo) { w.enter(stageDNS) },
+		DNSDone:      func(httptrace.DNSDoneInfo) { w.leave(&w.phases.DNS, stageConnect) },
+		ConnectStart: func(string, string) { w.enter(stageConnect) },
+		ConnectDone: func(_, addr string, err error) {
+			w.leave(&w.phases.Connect, stageConnect)
+			if err == nil {
+				w.setRemote(addr)
+			}
+		},
+		TLSHandshakeStart: func() { w.enter(stageTLS) },
+		TLSHandshakeDone: func(state tls.ConnectionState, err error) {
+			w.leave(&w.phases.TLS, stageTLS)
+			w.setExpiry(state, err)
+		},
+	}
+}
+
+// requestTrace observes a request and the beginning of its answer.
+func (w *stopwatch) requestTrace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		WroteRequest:         func(httptrace.WroteRequestInfo) { w.wrote() },
+		GotFirstResponseByte: func() { w.firstByte() },
+	}
+}
+
+func (w *stopwatch) wrote() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stage == stageWrite { // an answer may begin before the request has ended
+		w.stage, w.since = stageFirstByte, time.Now()
+	}
+}
+
+func (w *stopwatch) firstByte() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	if w.stage == stageFirstByte {
+		w.phases.FirstByte += now.Sub(w.since)
+	}
+	w.stage, w.since = stageBody, now
+}
+
+func (w *stopwatch) setRemote(addr string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.remote = addr
+}
+
+// setExpiry remembers until when the server's own certificate holds, also when the handshake failed because of it.
+func (w *stopwatch) setExpiry(state tls.ConnectionState, err error) {
+	certificates := state.PeerCertificates
+	if refused, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		certificates = refused.UnverifiedCertificates
+	}
+	if len(certificates) == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	expiry := certificates[0].NotAfter
+	w.expiry = &expiry
+}
+
+// at returns the stage the step is in.
+func (w *stopwatch) at() stage {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stage
+}
+
+// enterBody notes that the header of the answer is there.
+func (w *stopwatch) enterBody() {
+	if w.at() != stageBody {
+		w.firstByte()
+	}
+}
+
+// freeze ends the step; what comes after it is not part of its times.
+func (w *stopwatch) freeze() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.end.IsZero() {
+		return
+	}
+	w.end = time.Now()
+	if w.stage == stageBody {
+		w.phases.Body = w.end.Sub(w.since)
+	}
+}
+
+// times returns the latency of the step and its parts, and ends it where that has not been done.
+func (w *stopwatch) times() (latency time.Duration, phases Phases) {
+	w.freeze()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.end.Sub(w.start), w.phases
+}
+
+// learnt returns the address and the certificate of a connection dialled in this step, zero when there was none.
+func (w *stopwatch) learnt() (remote string, expiry *time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.remote, w.expiry
+}

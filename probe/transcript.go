@@ -1,0 +1,120 @@
+package probe
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// transcript keeps every message of a check when the target asks for it.
+type transcript struct {
+	on       bool
+	keep     int // bytes of a body
+	secrets  *Redactor
+	messages []Message
+}
+
+// sent keeps a request with its body.
+func (t *transcript) sent(step string, at time.Duration, req *http.Request, body []byte) {
+	if !t.on {
+		return
+	}
+	path, _, _ := strings.Cut(RedactURL(req.URL.String()), "#")
+	if _, rest, ok := strings.Cut(path, "://"); ok {
+		_, path = splitBefore(rest, "/?")
+	}
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	var head strings.Builder
+	fmt.Fprintf(&head, "%s %s HTTP/1.1\nHost: %s\n", req.Method, t.secrets.Cut(path), req.URL.Host)
+	t.writeHeader(&head, req.Header)
+	if req.ContentLength > 0 {
+		fmt.Fprintf(&head, "Content-Length: %d\n", req.ContentLength)
+	}
+	t.add(step, true, at, head.String(), body, false)
+}
+
+// received keeps a response with as much of its body as was captured; more says that there was more of it.
+func (t *transcript) received(step string, at time.Duration, resp *http.Response, body []byte, more bool) {
+	if !t.on {
+		return
+	}
+	var head strings.Builder
+	fmt.Fprintf(&head, "%s %s\n", resp.Proto, resp.Status)
+	t.writeHeader(&head, resp.Header)
+	t.add(step, false, at, head.String(), body, more)
+}
+
+func (t *transcript) add(step string, sent bool, at time.Duration, head string, body []byte, more bool) {
+	text := t.secrets.Cut(strings.ToValidUTF8(string(body), "�"))
+	if more {
+		// The end may be the first half of a secret, which is not found.
+		text = strings.ToValidUTF8(text[:max(0, len(text)-t.secrets.longest)], "")
+	}
+	if len(text) > t.keep {
+		text, more = strings.ToValidUTF8(text[:t.keep], ""), true
+	}
+	t.messages = append(t.messages, Message{
+		Step: step, Sent: sent, At: at, Head: printable(strings.TrimSuffix(head, "\n")), Body: printable(text), Clipped: more,
+	})
+}
+
+// writeHeader writes header lines in the order of their names.
+func (t *transcript) writeHeader(b *strings.Builder, h http.Header) {
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		for _, value := range h[name] {
+			fmt.Fprintf(b, "%s: %s\n", name, t.header(name, value))
+		}
+	}
+}
+
+func (t *transcript) header(name, value string) string {
+	if name == "Location" {
+		value = RedactURL(value)
+	}
+	return t.secrets.header(name, value)
+}
+
+// printable replaces the control characters that a terminal would obey, keeping line breaks and tabs.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' && r != '\r' || r >= 0x7F && r < 0xA0 {
+			return '�'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "�"))
+}
+
+// room returns how much of a body is worth capturing: what is shown, and the longest secret that may begin in it.
+func (t *transcript) room() int {
+	if !t.on {
+		return 0
+	}
+	return t.keep + t.secrets.longest
+}
+
+// capture passes a body on and keeps the beginning of what went through.
+type capture struct {
+	io.Reader
+	room int // bytes still to be kept
+	kept bytes.Buffer
+	size int64 // bytes seen
+}
+
+func (c *capture) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.size += int64(n)
+	part := p[:min(n, c.room)]
+	c.kept.Write(part)
+	c.room -= len(part)
+	return n, err
+}
+
+// more reports whether something went through that was not kept.
+func (c *capture) more() bool { return c.size > int64(c.kept.Len()) }
