@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/base64"
 	"encoding/json"
+	"math"
 	"strconv"
 	"time"
 )
@@ -67,6 +68,14 @@ func decodeCursor(list, cursor string, parts int) ([]string, error) {
 		}
 	}
 	return key[1:], nil
+}
+
+// PageLimit returns the number of items that f.Limit stands for.
+func (f EndpointFilter) PageLimit() int {
+	if f.Limit < 0 {
+		return math.MaxInt32 // all of them
+	}
+	return PageLimit(f.Limit)
 }
 
 // PageOf makes a page of what a query for limit+1 items found: the one too many says that there is a next page.

@@ -1,0 +1,394 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// CreateEndpoint implements store.Store.
+func (db *DB) CreateEndpoint(ctx context.Context, e store.Endpoint) (store.Endpoint, error) {
+	enrolled, err := store.EnrollEndpoint(e, store.Stamp(time.Now()))
+	if err != nil {
+		return store.Endpoint{}, err
+	}
+	err = db.write(ctx, "create endpoint", func(tx pgx.Tx) error {
+		e = enrolled
+		if err := lock(ctx, tx, lockNames); err != nil {
+			return err
+		}
+		if err := checkChannels(ctx, tx, e.Channels); err != nil {
+			return err
+		}
+		if err := nameEndpoint(ctx, tx, &e); err != nil {
+			return err
+		}
+		if err := db.insertEndpoint(ctx, tx, e); err != nil {
+			return err
+		}
+		return insertState(ctx, tx, e.ID, store.State{Status: store.StatusPending, Since: e.CreatedAt})
+	})
+	if err != nil {
+		return store.Endpoint{}, err
+	}
+	return e.Tidy(), nil
+}
+
+// UpdateEndpoint implements store.Store. change may be called again when the transaction got in another's way.
+func (db *DB) UpdateEndpoint(ctx context.Context, slug string, change func(*store.Endpoint) error) (store.Endpoint, error) {
+	var after store.Endpoint
+	err := db.write(ctx, "update endpoint", func(tx pgx.Tx) error {
+		standing, err := db.lockStanding(ctx, tx, slug)
+		if err != nil {
+			return err
+		}
+		before, at := standing.Endpoint, store.Stamp(time.Now())
+		if after, err = store.EditEndpoint(before, change, at); err != nil {
+			return err
+		}
+		if err := checkChannels(ctx, tx, after.Channels); err != nil {
+			return err
+		}
+		if after.Name != before.Name {
+			if err := lock(ctx, tx, lockNames); err != nil {
+				return err
+			}
+			if err := checkName(ctx, tx, after); err != nil {
+				return err
+			}
+		}
+		if err := db.updateEndpoint(ctx, tx, after); err != nil {
+			return err
+		}
+		return writeAmended(ctx, tx, after.ID, store.Amend(before, after, standing.State, standing.Open, at))
+	})
+	if err != nil {
+		return store.Endpoint{}, err
+	}
+	return after.Tidy(), nil
+}
+
+// DeleteEndpoint implements store.Store.
+func (db *DB) DeleteEndpoint(ctx context.Context, slug string) error {
+	return db.write(ctx, "delete endpoint", func(tx pgx.Tx) error {
+		return execOne(ctx, tx, `DELETE FROM endpoints WHERE slug = $1`, slug)
+	})
+}
+
+// Endpoint implements store.Store.
+func (db *DB) Endpoint(ctx context.Context, slug string) (store.Overview, error) {
+	var found []store.Overview
+	err := db.read(ctx, "read endpoint", func(tx pgx.Tx) (err error) {
+		found, err = db.overviews(ctx, tx, `WHERE e.slug = $1`, slug)
+		return err
+	})
+	if err != nil {
+		return store.Overview{}, err
+	}
+	if len(found) == 0 {
+		return store.Overview{}, store.ErrNotFound
+	}
+	return found[0], nil
+}
+
+// endpointList is the name of the list of endpoints in its cursors.
+const endpointList = "endpoints"
+
+// Endpoints implements store.Store.
+func (db *DB) Endpoints(ctx context.Context, f store.EndpointFilter) (store.Page[store.Overview], error) {
+	w, err := whereEndpoints(f)
+	if err != nil {
+		return store.Page[store.Overview]{}, err
+	}
+	limit := f.PageLimit()
+	var found []store.Overview
+	err = db.read(ctx, "list endpoints", func(tx pgx.Tx) (err error) {
+		// Names are unique without regard to case: there are no ties to break by id.
+		rest := w.String() + ` ORDER BY e.name_key LIMIT ` + w.arg(limit+1)
+		found, err = db.overviews(ctx, tx, rest, w.args...)
+		return err
+	})
+	if err != nil {
+		return store.Page[store.Overview]{}, err
+	}
+	return store.PageOf(found, limit, func(o store.Overview) string {
+		return store.NameCursor(endpointList, store.Fold(o.Name))
+	}), nil
+}
+
+func whereEndpoints(f store.EndpointFilter) (where, error) {
+	var w where
+	switch f.Status {
+	case "":
+	case store.StatusPaused:
+		w.and(`e.paused`)
+	default:
+		w.and(`NOT e.paused AND s.status = ?`, string(f.Status))
+	}
+	if f.Tag != "" {
+		w.and(`? = ANY (e.tags)`, f.Tag)
+	}
+	if f.Query != "" {
+		w.and(`strpos(e.search, ?) > 0`, store.Fold(store.CleanText(f.Query)))
+	}
+	if f.PublicOnly {
+		w.and(`e.public`)
+	}
+	if f.Cursor != "" {
+		name, err := store.ReadNameCursor(endpointList, f.Cursor)
+		if err != nil {
+			return where{}, err
+		}
+		w.and(`e.name_key > ?`, name)
+	}
+	return w, nil
+}
+
+// endpointColumns are what endpointRow scans, of endpoints e.
+const endpointColumns = `
+	e.id, e.slug, e.name, e.kind, e.url, e.headers, e.request_method, e.request_params, e.schedule,
+	e.timeout_ms, e.degraded_over_ms, e.confirm_failures, e.confirm_successes, e.confirm_after_ms,
+	e.public, e.paused, e.tags,
+	ARRAY (SELECT ec.channel_id FROM endpoint_channels ec WHERE ec.endpoint_id = e.id ORDER BY ec.position),
+	e.created_at, e.updated_at`
+
+// endpointRow is an endpoint being scanned.
+type endpointRow struct {
+	e                                   store.Endpoint
+	headers                             []byte
+	timeout, degradedOver, confirmAfter float64
+}
+
+func (r *endpointRow) dest() []any {
+	e := &r.e
+	return []any{
+		&e.ID, &e.Slug, &e.Name, &e.Kind, &e.URL, &r.headers, &e.Request.Method, (*[]byte)(&e.Request.Params), &e.Schedule,
+		&r.timeout, &r.degradedOver, &e.Confirm.Failures, &e.Confirm.Successes, &r.confirmAfter,
+		&e.Public, &e.Paused, &e.Tags, &e.Channels, &e.CreatedAt, &e.UpdatedAt,
+	}
+}
+
+// bare returns the endpoint without its headers.
+func (r *endpointRow) bare() store.Endpoint {
+	e := r.e
+	e.Timeout = store.FromMilliseconds(r.timeout)
+	e.DegradedOver = store.FromMilliseconds(r.degradedOver)
+	e.Confirm.After = store.FromMilliseconds(r.confirmAfter)
+	return e.Tidy()
+}
+
+func (r *endpointRow) endpoint(sealer *store.Sealer) (store.Endpoint, error) {
+	e := r.bare()
+	headers, err := sealer.OpenHeaders(e.ID, r.headers)
+	e.Headers = headers
+	return e.Tidy(), err
+}
+
+// overviews returns the endpoints e, with their states s, that the rest of a query selects.
+func (db *DB) overviews(ctx context.Context, tx pgx.Tx, rest string, args ...any) ([]store.Overview, error) {
+	found, err := query(ctx, tx, db.scanOverview, `
+		SELECT `+endpointColumns+`, `+stateColumns+`
+		FROM endpoints e
+		JOIN endpoint_states s ON s.endpoint_id = e.id
+		`+rest, args...)
+	if err != nil {
+		return nil, err
+	}
+	return found, addLastChecks(ctx, tx, found)
+}
+
+func (db *DB) scanOverview(row pgx.CollectableRow) (store.Overview, error) {
+	var e endpointRow
+	var s stateRow
+	if err := row.Scan(slices.Concat(e.dest(), s.dest())...); err != nil {
+		return store.Overview{}, err
+	}
+	endpoint, err := e.endpoint(db.sealer)
+	if err != nil {
+		return store.Overview{}, err
+	}
+	state, err := s.state()
+	return store.Overview{Endpoint: endpoint, State: state}, err
+}
+
+// addLastChecks fills in the last checks that are not pruned.
+func addLastChecks(ctx context.Context, tx pgx.Tx, overviews []store.Overview) error {
+	ids := make([]string, 0, len(overviews))
+	for _, o := range overviews {
+		if o.State.LastCheckID != "" {
+			ids = append(ids, o.State.LastCheckID)
+		}
+	}
+	checks, err := query(ctx, tx, scanCheck, `
+		SELECT `+checkColumns+`
+		FROM checks c
+		JOIN endpoints e ON e.id = c.endpoint_id
+		WHERE c.id = ANY ($1)`, ids)
+	if err != nil {
+		return err
+	}
+	byEndpoint := make(map[string]*store.Check, len(checks))
+	for i := range checks {
+		byEndpoint[checks[i].EndpointID] = &checks[i]
+	}
+	for i := range overviews {
+		overviews[i].LastCheck = byEndpoint[overviews[i].ID]
+	}
+	return nil
+}
+
+// lockStanding locks an endpoint and returns where it stands. The reading is a statement of its own: the one that waits
+// for the lock sees the database as it was before the wait.
+func (db *DB) lockStanding(ctx context.Context, tx pgx.Tx, slug string) (store.Standing, error) {
+	var id string
+	err := tx.QueryRow(ctx, `SELECT id FROM endpoints WHERE slug = $1 FOR NO KEY UPDATE`, slug).Scan(&id)
+	if err != nil {
+		return store.Standing{}, err
+	}
+	overview, err := queryOne(ctx, tx, db.scanOverview, `
+		SELECT `+endpointColumns+`, `+stateColumns+`
+		FROM endpoints e
+		JOIN endpoint_states s ON s.endpoint_id = e.id
+		WHERE e.id = $1`, id)
+	if err != nil {
+		return store.Standing{}, err
+	}
+	open, err := query(ctx, tx, scanIncident, openIncidents, []string{id})
+	standing := store.Standing{Endpoint: overview.Endpoint, State: overview.State}
+	if len(open) > 0 {
+		standing.Open = &open[0]
+	}
+	return standing, err
+}
+
+// nameEndpoint gives e the name and slug it lacks, and makes sure that those it has are free.
+func nameEndpoint(ctx context.Context, tx pgx.Tx, e *store.Endpoint) error {
+	if e.Name == "" {
+		base := store.CleanText(store.NameFromURL(e.URL))
+		taken, err := takenFrom(ctx, tx, `SELECT name_key FROM endpoints WHERE name_key BETWEEN $1 AND $2`, store.Fold(base))
+		if err != nil {
+			return err
+		}
+		e.Name = store.FirstFree(base, func(name string) bool { return taken[store.Fold(name)] })
+	} else if err := checkName(ctx, tx, *e); err != nil {
+		return err
+	}
+	if e.Slug != "" {
+		return refuse(ctx, tx, "slug", `SELECT EXISTS (SELECT 1 FROM endpoints WHERE slug = $1)`, e.Slug)
+	}
+	base := e.SlugBase()
+	taken, err := takenFrom(ctx, tx, `SELECT slug FROM endpoints WHERE slug BETWEEN $1 AND $2`, base)
+	if err != nil {
+		return err
+	}
+	e.Slug = store.FirstFree(base, func(slug string) bool { return taken[slug] })
+	return nil
+}
+
+func checkName(ctx context.Context, tx pgx.Tx, e store.Endpoint) error {
+	return refuse(ctx, tx, "name", `SELECT EXISTS (SELECT 1 FROM endpoints WHERE name_key = $1 AND id <> $2)`,
+		store.Fold(e.Name), e.ID)
+}
+
+// takenFrom returns the texts that begin with base.
+func takenFrom(ctx context.Context, tx pgx.Tx, text, base string) (map[string]bool, error) {
+	found, err := query(ctx, tx, pgx.RowTo[string], text, base, base+"\U0010FFFF")
+	return setOf(found), err
+}
+
+func setOf(items []string) map[string]bool {
+	set := make(map[string]bool, len(items))
+	for _, item := range items {
+		set[item] = true
+	}
+	return set
+}
+
+// refuse returns a Conflict about field when the query says that there is something.
+func refuse(ctx context.Context, tx pgx.Tx, field, text string, args ...any) error {
+	var there bool
+	if err := tx.QueryRow(ctx, text, args...).Scan(&there); err != nil {
+		return err
+	}
+	if there {
+		return store.Conflict{Field: field, Message: "is taken already: choose another"}
+	}
+	return nil
+}
+
+// checkChannels makes sure that the channels are there, and that they stay until the transaction ends.
+func checkChannels(ctx context.Context, tx pgx.Tx, ids []string) error {
+	clean := make([]string, 0, len(ids))
+	for _, id := range ids {
+		clean = append(clean, store.CleanText(id))
+	}
+	there, err := query(ctx, tx, pgx.RowTo[string], `
+		SELECT id
+		FROM channels
+		WHERE id = ANY ($1)
+		ORDER BY id
+		FOR KEY SHARE`, clean)
+	if err != nil {
+		return err
+	}
+	return store.ChannelProblems(ids, setOf(there))
+}
+
+func (db *DB) insertEndpoint(ctx context.Context, tx pgx.Tx, e store.Endpoint) error {
+	headers, err := db.sealer.SealHeaders(e.ID, e.Headers)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
+		INSERT INTO endpoints (
+		    id, slug, name, name_key, search, kind, url, headers, request_method, request_params, schedule,
+		    timeout_ms, degraded_over_ms, confirm_failures, confirm_successes, confirm_after_ms,
+		    public, paused, tags, created_at, updated_at
+		) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
+		e.ID, e.Slug, e.Name, store.Fold(e.Name), e.SearchText(), e.Kind, e.URL, headers, e.Request.Method,
+		[]byte(e.Request.Params), e.Schedule,
+		store.Milliseconds(e.Timeout), store.Milliseconds(e.DegradedOver), e.Confirm.Failures, e.Confirm.Successes,
+		store.Milliseconds(e.Confirm.After), e.Public, e.Paused, notNil(e.Tags), e.CreatedAt, e.UpdatedAt)
+	if err != nil {
+		return err
+	}
+	return insertChannels(ctx, tx, e)
+}
+
+func (db *DB) updateEndpoint(ctx context.Context, tx pgx.Tx, e store.Endpoint) error {
+	headers, err := db.sealer.SealHeaders(e.ID, e.Headers)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
+		UPDATE endpoints
+		SET name = $2, name_key = $3, search = $4, kind = $5, url = $6, headers = $7, request_method = $8,
+		    request_params = $9, schedule = $10, timeout_ms = $11, degraded_over_ms = $12, confirm_failures = $13,
+		    confirm_successes = $14, confirm_after_ms = $15, public = $16, paused = $17, tags = $18, updated_at = $19
+		WHERE id = $1`,
+		e.ID, e.Name, store.Fold(e.Name), e.SearchText(), e.Kind, e.URL, headers, e.Request.Method, []byte(e.Request.Params),
+		e.Schedule, store.Milliseconds(e.Timeout), store.Milliseconds(e.DegradedOver), e.Confirm.Failures,
+		e.Confirm.Successes, store.Milliseconds(e.Confirm.After), e.Public, e.Paused, notNil(e.Tags), e.UpdatedAt)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `DELETE FROM endpoint_channels WHERE endpoint_id = $1`, e.ID); err != nil {
+		return err
+	}
+	return insertChannels(ctx, tx, e)
+}
+
+// notNil returns an empty array rather than NULL.
+func notNil(tags []string) []string { return slices.Concat([]string{}, tags) }
+
+func insertChannels(ctx context.Context, tx pgx.Tx, e store.Endpoint) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO endpoint_channels (endpoint_id, channel_id, position)
+		SELECT $1, channel.id, channel.position
+		FROM unnest($2::text[]) WITH ORDINALITY channel (id, position)`, e.ID, e.Channels)
+	return err
+}

@@ -1,0 +1,408 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// CreateEndpoint implements store.Store.
+func (db *DB) CreateEndpoint(ctx context.Context, e store.Endpoint) (store.Endpoint, error) {
+	e, err := store.EnrollEndpoint(e, store.Stamp(time.Now()))
+	if err != nil {
+		return store.Endpoint{}, err
+	}
+	err = db.write(ctx, "create endpoint", func(tx *sql.Tx) error {
+		if err := checkChannels(ctx, tx, e.Channels); err != nil {
+			return err
+		}
+		if err := nameEndpoint(ctx, tx, &e); err != nil {
+			return err
+		}
+		if err := db.insertEndpoint(ctx, tx, e); err != nil {
+			return err
+		}
+		return insertState(ctx, tx, e.ID, store.State{Status: store.StatusPending, Since: e.CreatedAt})
+	})
+	if err != nil {
+		return store.Endpoint{}, err
+	}
+	return e.Tidy(), nil
+}
+
+// UpdateEndpoint implements store.Store. change must not call the store.
+func (db *DB) UpdateEndpoint(ctx context.Context, slug string, change func(*store.Endpoint) error) (store.Endpoint, error) {
+	var after store.Endpoint
+	err := db.write(ctx, "update endpoint", func(tx *sql.Tx) error {
+		standing, err := db.standing(ctx, tx, slug)
+		if err != nil {
+			return err
+		}
+		before, at := standing.Endpoint, store.Stamp(time.Now())
+		if after, err = store.EditEndpoint(before, change, at); err != nil {
+			return err
+		}
+		if err := checkChannels(ctx, tx, after.Channels); err != nil {
+			return err
+		}
+		if err := checkName(ctx, tx, after); err != nil {
+			return err
+		}
+		if err := db.updateEndpoint(ctx, tx, after); err != nil {
+			return err
+		}
+		return writeAmended(ctx, tx, after.ID, store.Amend(before, after, standing.State, standing.Open, at))
+	})
+	if err != nil {
+		return store.Endpoint{}, err
+	}
+	return after.Tidy(), nil
+}
+
+// DeleteEndpoint implements store.Store.
+func (db *DB) DeleteEndpoint(ctx context.Context, slug string) error {
+	return db.write(ctx, "delete endpoint", func(tx *sql.Tx) error {
+		return execOne(ctx, tx, `DELETE FROM endpoints WHERE slug = ?`, slug)
+	})
+}
+
+// Endpoint implements store.Store.
+func (db *DB) Endpoint(ctx context.Context, slug string) (store.Overview, error) {
+	var found []store.Overview
+	err := db.read(ctx, "read endpoint", func(tx *sql.Tx) (err error) {
+		found, err = db.overviews(ctx, tx, `WHERE e.slug = ?`, slug)
+		return err
+	})
+	if err != nil {
+		return store.Overview{}, err
+	}
+	if len(found) == 0 {
+		return store.Overview{}, store.ErrNotFound
+	}
+	return found[0], nil
+}
+
+// endpointList is the name of the list of endpoints in its cursors.
+const endpointList = "endpoints"
+
+// Endpoints implements store.Store.
+func (db *DB) Endpoints(ctx context.Context, f store.EndpointFilter) (store.Page[store.Overview], error) {
+	w, err := whereEndpoints(f)
+	if err != nil {
+		return store.Page[store.Overview]{}, err
+	}
+	limit := f.PageLimit()
+	var found []store.Overview
+	err = db.read(ctx, "list endpoints", func(tx *sql.Tx) (err error) {
+		// Names are unique without regard to case: there are no ties to break by id.
+		found, err = db.overviews(ctx, tx, w.String()+` ORDER BY e.name_key LIMIT ?`, append(w.args, limit+1)...)
+		return err
+	})
+	if err != nil {
+		return store.Page[store.Overview]{}, err
+	}
+	return store.PageOf(found, limit, func(o store.Overview) string {
+		return store.NameCursor(endpointList, store.Fold(o.Name))
+	}), nil
+}
+
+func whereEndpoints(f store.EndpointFilter) (where, error) {
+	var w where
+	switch f.Status {
+	case "":
+	case store.StatusPaused:
+		w.and(`e.paused`)
+	default:
+		w.and(`NOT e.paused AND s.status = ?`, f.Status)
+	}
+	if f.Tag != "" {
+		w.and(`EXISTS (SELECT 1 FROM json_each(e.tags) t WHERE t.value = ?)`, f.Tag)
+	}
+	if f.Query != "" {
+		w.and(`instr(e.search, ?) > 0`, store.Fold(store.CleanText(f.Query)))
+	}
+	if f.PublicOnly {
+		w.and(`e.public`)
+	}
+	if f.Cursor != "" {
+		name, err := store.ReadNameCursor(endpointList, f.Cursor)
+		if err != nil {
+			return where{}, err
+		}
+		w.and(`e.name_key > ?`, name)
+	}
+	return w, nil
+}
+
+// endpointColumns are what endpointRow scans, of endpoints e.
+const endpointColumns = `
+	e.id, e.slug, e.name, e.kind, e.url, e.headers, e.request_method, e.request_params, e.schedule,
+	e.timeout_ms, e.degraded_over_ms, e.confirm_failures, e.confirm_successes, e.confirm_after_ms,
+	e.public, e.paused, e.tags,
+	(SELECT json_group_array(ec.channel_id ORDER BY ec.position) FROM endpoint_channels ec WHERE ec.endpoint_id = e.id),
+	e.created_at, e.updated_at`
+
+// endpointRow is an endpoint being scanned.
+type endpointRow struct {
+	e                                   store.Endpoint
+	headers                             []byte
+	timeout, degradedOver, confirmAfter float64
+}
+
+func (r *endpointRow) dest() []any {
+	e := &r.e
+	return []any{
+		&e.ID, &e.Slug, &e.Name, &e.Kind, &e.URL, &r.headers, &e.Request.Method, (*[]byte)(&e.Request.Params), &e.Schedule,
+		&r.timeout, &r.degradedOver, &e.Confirm.Failures, &e.Confirm.Successes, &r.confirmAfter,
+		&e.Public, &e.Paused, jsonInto{&e.Tags}, jsonInto{&e.Channels}, timeInto{&e.CreatedAt}, timeInto{&e.UpdatedAt},
+	}
+}
+
+// bare returns the endpoint without its headers.
+func (r *endpointRow) bare() store.Endpoint {
+	e := r.e
+	e.Timeout = store.FromMilliseconds(r.timeout)
+	e.DegradedOver = store.FromMilliseconds(r.degradedOver)
+	e.Confirm.After = store.FromMilliseconds(r.confirmAfter)
+	return e.Tidy()
+}
+
+func (r *endpointRow) endpoint(sealer *store.Sealer) (store.Endpoint, error) {
+	e := r.bare()
+	headers, err := sealer.OpenHeaders(e.ID, r.headers)
+	e.Headers = headers
+	return e.Tidy(), err
+}
+
+// overviews returns the endpoints e, with their states s, that the rest of a query selects.
+func (db *DB) overviews(ctx context.Context, tx *sql.Tx, rest string, args ...any) ([]store.Overview, error) {
+	scan := func(row scanner) (store.Overview, error) {
+		var e endpointRow
+		var s stateRow
+		if err := row.Scan(slices.Concat(e.dest(), s.dest())...); err != nil {
+			return store.Overview{}, err
+		}
+		endpoint, err := e.endpoint(db.sealer)
+		if err != nil {
+			return store.Overview{}, err
+		}
+		state, err := s.state()
+		return store.Overview{Endpoint: endpoint, State: state}, err
+	}
+	found, err := query(ctx, tx, scan, `
+		SELECT `+endpointColumns+`, `+stateColumns+`
+		FROM endpoints e
+		JOIN endpoint_states s ON s.endpoint_id = e.id
+		`+rest, args...)
+	if err != nil {
+		return nil, err
+	}
+	return found, addLastChecks(ctx, tx, found)
+}
+
+// addLastChecks fills in the last checks that are not pruned.
+func addLastChecks(ctx context.Context, tx *sql.Tx, overviews []store.Overview) error {
+	ids := make([]string, 0, len(overviews))
+	for _, o := range overviews {
+		if o.State.LastCheckID != "" {
+			ids = append(ids, o.State.LastCheckID)
+		}
+	}
+	list, err := jsonText(ids)
+	if err != nil {
+		return err
+	}
+	checks, err := query(ctx, tx, scanCheck, `
+		SELECT `+checkColumns+`
+		FROM checks c
+		JOIN endpoints e ON e.id = c.endpoint_id
+		WHERE c.id IN (SELECT value FROM json_each(?))`, list)
+	if err != nil {
+		return err
+	}
+	byEndpoint := make(map[string]*store.Check, len(checks))
+	for i := range checks {
+		byEndpoint[checks[i].EndpointID] = &checks[i]
+	}
+	for i := range overviews {
+		overviews[i].LastCheck = byEndpoint[overviews[i].ID]
+	}
+	return nil
+}
+
+// standing returns where an endpoint stands.
+func (db *DB) standing(ctx context.Context, tx *sql.Tx, slug string) (store.Standing, error) {
+	var e endpointRow
+	var s stateRow
+	err := tx.QueryRowContext(ctx, `
+		SELECT `+endpointColumns+`, `+stateColumns+`
+		FROM endpoints e
+		JOIN endpoint_states s ON s.endpoint_id = e.id
+		WHERE e.slug = ?`, slug).Scan(slices.Concat(e.dest(), s.dest())...)
+	if err != nil {
+		return store.Standing{}, notFound(err)
+	}
+	endpoint, err := e.endpoint(db.sealer)
+	if err != nil {
+		return store.Standing{}, err
+	}
+	state, err := s.state()
+	if err != nil {
+		return store.Standing{}, err
+	}
+	open, err := openIncidents(ctx, tx, []string{endpoint.ID})
+	return store.Standing{Endpoint: endpoint, State: state, Open: open[endpoint.ID]}, err
+}
+
+// nameEndpoint gives e the name and slug it lacks, and makes sure that those it has are free.
+func nameEndpoint(ctx context.Context, tx *sql.Tx, e *store.Endpoint) error {
+	if e.Name == "" {
+		base := store.CleanText(store.NameFromURL(e.URL))
+		taken, err := takenFrom(ctx, tx, `SELECT name_key FROM endpoints WHERE name_key BETWEEN ? AND ?`, store.Fold(base))
+		if err != nil {
+			return err
+		}
+		e.Name = store.FirstFree(base, func(name string) bool { return taken[store.Fold(name)] })
+	} else if err := checkName(ctx, tx, *e); err != nil {
+		return err
+	}
+	if e.Slug != "" {
+		return refuse(ctx, tx, "slug", `SELECT 1 FROM endpoints WHERE slug = ?`, e.Slug)
+	}
+	base := e.SlugBase()
+	taken, err := takenFrom(ctx, tx, `SELECT slug FROM endpoints WHERE slug BETWEEN ? AND ?`, base)
+	if err != nil {
+		return err
+	}
+	e.Slug = store.FirstFree(base, func(slug string) bool { return taken[slug] })
+	return nil
+}
+
+func checkName(ctx context.Context, tx *sql.Tx, e store.Endpoint) error {
+	return refuse(ctx, tx, "name", `SELECT 1 FROM endpoints WHERE name_key = ? AND id <> ?`, store.Fold(e.Name), e.ID)
+}
+
+// takenFrom returns the texts that begin with base.
+func takenFrom(ctx context.Context, tx *sql.Tx, text, base string) (map[string]bool, error) {
+	found, err := query(ctx, tx, scanString, text, base, base+"\U0010FFFF")
+	return setOf(found), err
+}
+
+func setOf(items []string) map[string]bool {
+	set := make(map[string]bool, len(items))
+	for _, item := range items {
+		set[item] = true
+	}
+	return set
+}
+
+// refuse returns a Conflict about field when the query finds a row.
+func refuse(ctx context.Context, tx *sql.Tx, field, text string, args ...any) error {
+	var one int
+	err := tx.QueryRowContext(ctx, text, args...).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return store.Conflict{Field: field, Message: "is taken already: choose another"}
+}
+
+func checkChannels(ctx context.Context, tx *sql.Tx, ids []string) error {
+	list, err := jsonText(ids)
+	if err != nil {
+		return err
+	}
+	there, err := query(ctx, tx, scanString, `SELECT id FROM channels WHERE id IN (SELECT value FROM json_each(?))`, list)
+	if err != nil {
+		return err
+	}
+	return store.ChannelProblems(ids, setOf(there))
+}
+
+func (db *DB) insertEndpoint(ctx context.Context, tx *sql.Tx, e store.Endpoint) error {
+	headers, tags, err := db.endpointForms(e)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `
+		INSERT INTO endpoints (
+		    id, slug, name, name_key, search, kind, url, headers, request_method, request_params, schedule,
+		    timeout_ms, degraded_over_ms, confirm_failures, confirm_successes, confirm_after_ms,
+		    public, paused, tags, created_at, updated_at
+		) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		e.ID, e.Slug, e.Name, store.Fold(e.Name), e.SearchText(), e.Kind, e.URL, headers, e.Request.Method,
+		[]byte(e.Request.Params), e.Schedule,
+		store.Milliseconds(e.Timeout), store.Milliseconds(e.DegradedOver), e.Confirm.Failures, e.Confirm.Successes,
+		store.Milliseconds(e.Confirm.After), e.Public, e.Paused, tags, e.CreatedAt.UnixMicro(), e.UpdatedAt.UnixMicro())
+	if err != nil {
+		return err
+	}
+	return insertChannels(ctx, tx, e)
+}
+
+func (db *DB) updateEndpoint(ctx context.Context, tx *sql.Tx, e store.Endpoint) error {
+	headers, tags, err := db.endpointForms(e)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `
+		UPDATE endpoints
+		SET name = ?, name_key = ?, search = ?, kind = ?, url = ?, headers = ?, request_method = ?, request_params = ?,
+		    schedule = ?, timeout_ms = ?, degraded_over_ms = ?, confirm_failures = ?, confirm_successes = ?,
+		    confirm_after_ms = ?, public = ?, paused = ?, tags = ?, updated_at = ?
+		WHERE id = ?`,
+		e.Name, store.Fold(e.Name), e.SearchText(), e.Kind, e.URL, headers, e.Request.Method, []byte(e.Request.Params),
+		e.Schedule, store.Milliseconds(e.Timeout), store.Milliseconds(e.DegradedOver), e.Confirm.Failures,
+		e.Confirm.Successes, store.Milliseconds(e.Confirm.After), e.Public, e.Paused, tags, e.UpdatedAt.UnixMicro(), e.ID)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `DELETE FROM endpoint_channels WHERE endpoint_id = ?`, e.ID); err != nil {
+		return err
+	}
+	return insertChannels(ctx, tx, e)
+}
+
+// endpointForms returns the columns of e that are not kept as they are.
+func (db *DB) endpointForms(e store.Endpoint) (headers []byte, tags string, err error) {
+	if headers, err = db.sealer.SealHeaders(e.ID, e.Headers); err != nil {
+		return nil, "", err
+	}
+	tags, err = jsonText(slices.Concat([]string{}, e.Tags)) // an empty array, not null
+	return headers, tags, err
+}
+
+func insertChannels(ctx context.Context, tx *sql.Tx, e store.Endpoint) error {
+	var args [][]any
+	for i, channel := range e.Channels {
+		args = append(args, []any{e.ID, channel, i})
+	}
+	return execEach(ctx, tx, `INSERT INTO endpoint_channels (endpoint_id, channel_id, position) VALUES (?, ?, ?)`, args)
+}
+
+// notFound turns the absence of a row into store.ErrNotFound.
+func notFound(err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return store.ErrNotFound
+	}
+	return err
+}
+
+// execOne runs a statement that changes one row, or returns store.ErrNotFound.
+func execOne(ctx context.Context, tx *sql.Tx, statement string, args ...any) error {
+	result, err := tx.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	n, err := result.RowsAffected()
+	if err == nil && n == 0 {
+		return store.ErrNotFound
+	}
+	return err
+}
