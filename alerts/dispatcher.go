@@ -27,7 +27,7 @@ type Config struct {
 	Log        *slog.Logger
 	Registerer prometheus.Registerer // nil: nothing is counted
 	PublicURL  string                // for links in messages; empty: no links
-	Wake       <-chan struct{}       // something was recorded, look at once; nil: look every Poll
+	Wake       <-chan struct{}       // something was recorded, look at once; never closed; nil: look every Poll
 
 	Poll        time.Duration // between two looks at the store; one second
 	Workers     int           // messages under way at once, one for each channel at most; 16
@@ -72,7 +72,7 @@ const (
 //
 // Whatever was leased and not settled falls due again when its lease ends.
 type Dispatcher struct {
-	Config
+	config  Config
 	metrics metrics
 	slots   chan struct{} // one for each message under way
 	again   chan struct{} // a lane has settled something: what stood behind it may be due
@@ -101,7 +101,7 @@ func (c Config) lease() time.Duration { return 100*time.Second + c.SendTimeout }
 func New(c Config) *Dispatcher {
 	c = c.withDefaults()
 	return &Dispatcher{
-		Config:  c,
+		config:  c,
 		metrics: newMetrics(c.Registerer),
 		slots:   make(chan struct{}, c.Workers),
 		again:   make(chan struct{}, 1),
@@ -116,7 +116,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	defer stop(nil)
 	var lanes sync.WaitGroup
 	d.watch(ctx, work, &lanes)
-	grace := time.AfterFunc(d.Grace, func() { stop(errStopped) })
+	grace := time.AfterFunc(d.config.Grace, func() { stop(errStopped) })
 	defer grace.Stop()
 	lanes.Wait()
 	return nil
@@ -126,7 +126,7 @@ var errStopped = fmt.Errorf("cut short because this service stops: %w", context.
 
 // watch looks for due notices until ctx ends.
 func (d *Dispatcher) watch(ctx, work context.Context, lanes *sync.WaitGroup) {
-	tick := time.NewTicker(d.Poll)
+	tick := time.NewTicker(d.config.Poll)
 	defer tick.Stop()
 	away := false // the database, so that its absence is logged once
 	for {
@@ -135,15 +135,15 @@ func (d *Dispatcher) watch(ctx, work context.Context, lanes *sync.WaitGroup) {
 		case ctx.Err() != nil:
 			return
 		case err != nil && !away:
-			d.Log.Error("notices cannot be read", "error", err)
+			d.config.Log.Error("notices cannot be read", "error", err)
 		case err == nil && away:
-			d.Log.Info("notices can be read again")
+			d.config.Log.Info("notices can be read again")
 		}
 		away = err != nil
 		select {
 		case <-ctx.Done():
 			return
-		case <-d.Wake:
+		case <-d.config.Wake:
 		case <-d.again:
 		case <-tick.C:
 		}
@@ -153,7 +153,7 @@ func (d *Dispatcher) watch(ctx, work context.Context, lanes *sync.WaitGroup) {
 // Test sends a test message and reports, in words for a user and without secrets, why it did not arrive.
 func (d *Dispatcher) Test(ctx context.Context, c store.Channel) (err error) {
 	defer d.recovered(c, &err)
-	_, err = d.send(ctx, c, "", NewTestMessage(c, d.PublicURL))
+	_, err = d.send(ctx, c, "", NewTestMessage(c, d.config.PublicURL))
 	return err
 }
 
@@ -161,12 +161,12 @@ func (d *Dispatcher) Test(ctx context.Context, c store.Channel) (err error) {
 func (d *Dispatcher) look(ctx, work context.Context, lanes *sync.WaitGroup) error {
 	for {
 		now := time.Now()
-		due, err := d.Store.LeaseNotices(ctx, now, d.lease(), batch)
+		due, err := d.config.Store.LeaseNotices(ctx, now, d.config.lease(), batch)
 		if err != nil {
 			return err
 		}
 		for _, delivery := range due {
-			if d.enqueue(leased{delivery, now.Add(d.lease())}) {
+			if d.enqueue(leased{delivery, now.Add(d.config.lease())}) {
 				lanes.Go(func() { d.serve(ctx, work, delivery.Channel.ID) })
 			}
 		}
@@ -197,7 +197,7 @@ func (d *Dispatcher) next(channelID string) (leased, bool) {
 	for len(lane) > 0 {
 		first := lane[0]
 		lane = lane[1:]
-		if time.Until(first.until) > d.SendTimeout+settleFor {
+		if time.Until(first.until) > d.config.SendTimeout+settleFor {
 			d.lanes[channelID] = lane
 			return first, true
 		}
@@ -214,17 +214,17 @@ func (d *Dispatcher) serve(ctx, work context.Context, channelID string) {
 			return
 		}
 		d.slots <- struct{}{} // comes soon: every send has a deadline
-		pause := d.deliver(work, l)
+		pause, broken := d.deliver(work, l)
 		<-d.slots
 		d.nudge()
-		if !rest(ctx, pause) || work.Err() != nil {
+		if broken || !rest(ctx, pause) || work.Err() != nil {
 			d.abandon(channelID)
 			return
 		}
 	}
 }
 
-// abandon leaves what waits in a lane to fall due again.
+// abandon leaves what waits in a lane to fall due again: for a broken channel, once it is mended.
 func (d *Dispatcher) abandon(channelID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -251,10 +251,11 @@ func (d *Dispatcher) nudge() {
 	}
 }
 
-// deliver sends one notice and settles it. It returns how long the channel wants to be left alone.
-func (d *Dispatcher) deliver(work context.Context, l leased) (pause time.Duration) {
+// deliver sends one notice and settles it. It returns how long the channel wants to be left alone, and whether it is
+// broken.
+func (d *Dispatcher) deliver(work context.Context, l leased) (pause time.Duration, broken bool) {
 	if work.Err() != nil {
-		return 0 // the grace is over: it falls due again
+		return 0, false // the grace is over: it falls due again
 	}
 	began := time.Now()
 	receipt, err := d.attempt(work, l)
@@ -262,22 +263,22 @@ func (d *Dispatcher) deliver(work context.Context, l leased) (pause time.Duratio
 	d.metrics.observe(l.Channel.Type, outcome, time.Since(began))
 	d.settle(work, l, settlement)
 	if e, ok := errors.AsType[*RetryError](err); ok {
-		return e.After
+		pause = e.After
 	}
-	return 0
+	return pause, settlement.Permanent
 }
 
 // attempt words a notice and sends it. A panic on the way is a mistake of ours and fails this attempt only.
 func (d *Dispatcher) attempt(work context.Context, l leased) (r Receipt, err error) {
 	defer d.recovered(l.Channel, &err)
-	return d.send(work, l.Channel, l.Ref, NewMessage(l.Incident, l.Endpoint, l.Notice.Kind, d.PublicURL))
+	return d.send(work, l.Channel, l.Ref, NewMessage(l.Incident, l.Endpoint, l.Notice.Kind, d.config.PublicURL))
 }
 
 // outcome says what follows from an attempt, and logs it.
 func (d *Dispatcher) outcome(work context.Context, l leased, receipt Receipt, err error) (store.Settlement, string) {
 	now := time.Now()
 	s := store.Settlement{NoticeID: l.Notice.ID, LeaseID: l.LeaseID, At: now}
-	log := d.Log.With("notice", l.Notice.ID, "kind", l.Notice.Kind, "endpoint", l.Endpoint.Slug, "channel", l.Channel.ID,
+	log := d.config.Log.With("notice", l.Notice.ID, "kind", l.Notice.Kind, "endpoint", l.Endpoint.Slug, "channel", l.Channel.ID,
 		"attempt", l.Notice.Attempts+1)
 	if err == nil {
 		log.Info("alert delivered")
@@ -307,13 +308,14 @@ func (d *Dispatcher) outcome(work context.Context, l leased, receipt Receipt, er
 // backoff returns the pause after a failed attempt: doubled each time, between half and the whole of it by chance so
 // that channels which failed together do not return together, and never shorter than the channel asked for.
 func (d *Dispatcher) backoff(attempts int, err error) time.Duration {
-	pause := d.MaxBackoff
-	if attempts < 30 && d.Backoff<<attempts < d.MaxBackoff {
-		pause = d.Backoff << attempts
+	pause := d.config.Backoff
+	for i := 0; i < attempts && pause < d.config.MaxBackoff; i++ {
+		pause *= 2
 	}
-	pause = pause/2 + rand.N(pause/2+1)
+	pause = min(pause, d.config.MaxBackoff)
+	pause = pause/2 + rand.N(pause/2+1) //nolint:gosec // chance, not a secret
 	if e, ok := errors.AsType[*RetryError](err); ok && pause < e.After {
-		return e.After + rand.N(d.Backoff)
+		return e.After + rand.N(d.config.Backoff) //nolint:gosec // chance, not a secret
 	}
 	return pause
 }
@@ -326,16 +328,16 @@ func (d *Dispatcher) settle(work context.Context, l leased, s store.Settlement) 
 		if err == nil {
 			return
 		}
-		log := d.Log.With("notice", s.NoticeID, "sent", s.Sent, "error", err)
-		if errors.Is(err, store.ErrNotFound) {
-			log.Warn("delivery was no longer ours to settle")
+		log := d.config.Log.With("notice", s.NoticeID, "sent", s.Sent, "error", err)
+		if !store.IsFailure(err) { // most likely our lease ran out and another one took the notice
+			log.Warn("delivery was not ours to settle")
 			return
 		}
 		if time.Until(l.until) < settleFor || work.Err() != nil {
 			log.Error("delivery not settled, will be repeated")
 			return
 		}
-		rest(work, d.Poll) // when cut short, one more try follows
+		rest(work, d.config.Poll) // when cut short, one more try follows
 	}
 }
 
@@ -343,17 +345,17 @@ func (d *Dispatcher) settle(work context.Context, l leased, s store.Settlement) 
 func (d *Dispatcher) settleOnce(work context.Context, s store.Settlement) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), settleFor)
 	defer cancel()
-	return d.Store.SettleNotice(ctx, s)
+	return d.config.Store.SettleNotice(ctx, s)
 }
 
 // send sends m once, within SendTimeout. Its errors hold none of the channel's secrets.
 func (d *Dispatcher) send(ctx context.Context, c store.Channel, ref string, m Message) (Receipt, error) {
-	sender, ok := d.Senders[c.Type]
+	sender, ok := d.config.Senders[c.Type]
 	if !ok {
 		return Receipt{}, &PermanentError{fmt.Sprintf("nothing here can send to a channel of type %q", c.Type)}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, d.SendTimeout,
-		fmt.Errorf("no answer within %s: %w", d.SendTimeout, context.DeadlineExceeded))
+	ctx, cancel := context.WithTimeoutCause(ctx, d.config.SendTimeout,
+		fmt.Errorf("no answer within %s: %w", d.config.SendTimeout, context.DeadlineExceeded))
 	defer cancel()
 	receipt, err := sender.Send(ctx, c, ref, m)
 	return receipt, cleaned(err, c)
@@ -366,7 +368,7 @@ func (d *Dispatcher) recovered(c store.Channel, err *error) {
 		return
 	}
 	d.metrics.panics.Inc()
-	d.Log.Error("sender panicked", "type", c.Type, "channel", c.ID, "panic", withoutSecrets(fmt.Sprint(p), c),
+	d.config.Log.Error("sender panicked", "type", c.Type, "channel", c.ID, "panic", withoutSecrets(fmt.Sprint(p), c),
 		"stack", string(debug.Stack()))
 	*err = errPanic
 }

@@ -65,7 +65,7 @@ func (s *Slack) accept(req *http.Request) error {
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close() //nolint:errcheck // nothing is lost
+	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return unreachable(err)

@@ -101,7 +101,7 @@ func slackError(err error) error {
 	case isGarbage(err):
 		return errNotSlack
 	}
-	return fmt.Errorf("Slack %s", describe(err, word)) //nolint:staticcheck // a name
+	return fmt.Errorf("Slack %s", describe(err, word))
 }
 
 // describe returns what is known of err without anything that a server could smuggle in.
