@@ -3,6 +3,7 @@ package alerts_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -312,4 +313,56 @@ func kinds(s *alertstest.Slack) string {
 		kinds = append(kinds, string(m.Kind))
 	}
 	return strings.Join(kinds, " ")
+}
+
+func TestAServerThatCannotReadBlocksGetsText(t *testing.T) {
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || strings.Contains(string(body), `"blocks"`) {
+			http.Error(w, "invalid_payload", http.StatusBadRequest)
+			return
+		}
+		got = append(got, string(body))
+	}))
+	defer server.Close()
+	channel := store.Channel{Type: store.ChannelSlack, Secrets: map[string]string{"webhook_url": server.URL}}
+	if _, err := newSlack().Send(t.Context(), channel, "", opening()); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || !strings.Contains(got[0], "Weather is down") {
+		t.Errorf("accepted %q, want one message as text", got)
+	}
+}
+
+func TestRetryAfterIsReadAsSecondsOrADateAndNeverAsForever(t *testing.T) {
+	tests := []struct {
+		header   string
+		min, max time.Duration
+	}{
+		{"7", 7 * time.Second, 7 * time.Second},
+		{" 7 ", 7 * time.Second, 7 * time.Second},
+		{time.Now().Add(10 * time.Minute).UTC().Format(http.TimeFormat), 9 * time.Minute, 10 * time.Minute},
+		{"2000000000", time.Hour, time.Hour},
+		{"0", 0, 0},
+		{"-5", 0, 0},
+		{"soon", 0, 0},
+		{"Mon, 01 Jan 2001 00:00:00 GMT", 0, 0},
+	}
+	for _, tt := range tests {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", tt.header)
+			w.WriteHeader(http.StatusTooManyRequests)
+		}))
+		channel := store.Channel{Type: store.ChannelSlack, Secrets: map[string]string{"webhook_url": server.URL}}
+		_, err := newSlack().Send(t.Context(), channel, "", opening())
+		server.Close()
+		var after time.Duration
+		if e, ok := errors.AsType[*alerts.RetryError](err); ok {
+			after = e.After
+		}
+		if err == nil || after < tt.min || after > tt.max {
+			t.Errorf("Retry-After %q means %s, want between %s and %s (%v)", tt.header, after, tt.min, tt.max, err)
+		}
+	}
 }
