@@ -25,6 +25,7 @@ import (
 	"github.com/rollcallhq/rollcall/store/sqlite"
 )
 
+// password is what whoever sets up a server chooses.
 const password = "correct horse battery"
 
 func TestStrangersAreSentToTheLogin(t *testing.T) {
