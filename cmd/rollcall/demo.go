@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -34,11 +35,11 @@ var demoPlaces = []struct {
 	{"/chain/frozen", "demo-chain-frozen", "Demo: chain node that is frozen", probe.KindEVM},
 }
 
-// startDemo serves the demo's endpoints until it is closed.
-func startDemo() (*demo, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+// startDemo serves the demo's endpoints until it is closed; ctx bounds only the start.
+func startDemo(ctx context.Context) (*demo, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, errors.Join(errors.New("serve the demo's endpoints"), err)
+		return nil, fmt.Errorf("listen for the demo's endpoints: %w", err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/mcp/modern", modernDemo())

@@ -95,7 +95,7 @@ func TestDemoChainAdvances(t *testing.T) {
 
 func openDemo(t *testing.T) *demo {
 	t.Helper()
-	d, err := startDemo()
+	d, err := startDemo(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 	prober := &probe.Prober{Version: versionString(), PublicURL: c.publicURL, Egress: probe.Egress{Allow: c.allowPrivate}}
 	ask := prober.Probe
 	if c.demo {
-		d, err := startDemo()
+		d, err := startDemo(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 	})
 	s.dispatcher = alerts.New(alerts.Config{
 		Store:      db,
-		Senders:    map[store.ChannelType]alerts.Sender{store.ChannelSlack: alerts.NewSlack(alerts.NewClient(prober.Egress))},
+		Senders:    map[store.ChannelType]alerts.Sender{store.ChannelSlack: alerts.NewSlack(alerts.NewClient(prober.Egress.DialContext))},
 		Log:        s.log,
 		Registerer: registry,
 		PublicURL:  c.publicURL,
