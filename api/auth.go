@@ -249,7 +249,7 @@ func (s *Server) authenticate(ctx context.Context, name, password, addr string) 
 	}
 	hash := u.PasswordHash
 	if unknown {
-		hash = nobodysHash()
+		hash = nobodysHash
 	}
 	matches := false
 	if err := s.whenThereIsRoom(ctx, func() { matches = VerifyPassword(hash, password) }); err != nil {

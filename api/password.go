@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
-	"sync"
 
 	"golang.org/x/crypto/argon2"
 )
@@ -25,9 +24,17 @@ func HashPassword(password string) string {
 	salt := make([]byte, argonSalt)
 	rand.Read(salt) //nolint:errcheck // crypto/rand.Read never returns an error
 	key := argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonThreads, argonKey)
+	return phc(salt, key)
+}
+
+func phc(salt, key []byte) string {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads,
 		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key))
 }
+
+// nobodysHash fits no password. It is checked when a name is not known, so that the answer takes as long as for a
+// known one.
+var nobodysHash = phc(make([]byte, argonSalt), make([]byte, argonKey))
 
 // VerifyPassword reports whether password is the one that hash was made of. A hash that cannot be read, or that asks
 // for more work than anybody here would have asked for, fits no password.
@@ -75,6 +82,3 @@ func parseHash(hash string) (passwordHash, bool) {
 	}
 	return p, true
 }
-
-// nobodysHash is checked when a name is not known, so that the answer takes as long as for a known one.
-var nobodysHash = sync.OnceValue(func() string { return HashPassword("") })

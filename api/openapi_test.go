@@ -1,0 +1,293 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"gopkg.in/yaml.v3"
+
+	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// description is what openapi.yaml says, as far as tests look at it.
+type description struct {
+	OpenAPI    string
+	Paths      map[string]map[string]any
+	Components map[string]any
+}
+
+func readDescription(t *testing.T) description {
+	t.Helper()
+	data, err := os.ReadFile("openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d description
+	if err := yaml.Unmarshal(data, &d); err != nil {
+		t.Fatalf("openapi.yaml: %v", err)
+	}
+	return d
+}
+
+func (d description) schemas() map[string]any {
+	schemas, _ := d.Components["schemas"].(map[string]any)
+	return schemas
+}
+
+func TestEveryRouteIsDescribedAndNothingElse(t *testing.T) {
+	d := readDescription(t)
+	described := map[string]bool{} // by method and path: whether everybody may call it
+	ids := map[any]string{}
+	for path, item := range d.Paths {
+		for method, operation := range item {
+			if method == "parameters" {
+				continue
+			}
+			operation, _ := operation.(map[string]any)
+			security, own := operation["security"].([]any)
+			name := strings.ToUpper(method) + " " + path
+			described[name] = own && len(security) == 0
+			if other, twice := ids[operation["operationId"]]; twice || operation["operationId"] == nil {
+				t.Errorf("%s has the operationId of %s, or none", name, other)
+			}
+			ids[operation["operationId"]] = name
+			if operation["summary"] == nil || operation["responses"] == nil {
+				t.Errorf("%s has no summary or no responses", name)
+			}
+		}
+	}
+	for _, route := range start(t).api.RoutesForTest() {
+		if route.Page {
+			continue
+		}
+		path := strings.NewReplacer(":slug", "{slug}", ":id", "{id}").Replace(route.Path)
+		name := route.Method + " " + path
+		everybody, there := described[name]
+		if !there {
+			t.Errorf("%s is not described", name)
+		}
+		if everybody != (route.Access == "public") {
+			t.Errorf("%s is described as open to everybody: %v, want %v", name, everybody, route.Access == "public")
+		}
+		delete(described, name)
+	}
+	for name := range described {
+		t.Errorf("%s is described and does not exist", name)
+	}
+}
+
+func TestEveryReferenceLeadsSomewhere(t *testing.T) {
+	data, err := os.ReadFile("openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var whole map[string]any
+	if err := yaml.Unmarshal(data, &whole); err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, inner := range v {
+				walk(inner)
+			}
+		case map[string]any:
+			for key, inner := range v {
+				if ref, ok := inner.(string); ok && key == "$ref" {
+					found++
+					var at any = whole
+					for name := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
+						object, _ := at.(map[string]any)
+						at = object[name]
+					}
+					if at == nil {
+						t.Errorf("%s leads nowhere", ref)
+					}
+				}
+				walk(inner)
+			}
+		}
+	}
+	walk(whole)
+	if found < 100 {
+		t.Errorf("only %d references", found)
+	}
+}
+
+func TestTheWordsOfTheDescriptionAreThoseOfTheProgram(t *testing.T) {
+	schemas := readDescription(t).schemas()
+	check := func(name string, got any, want []string) {
+		t.Helper()
+		var words []string
+		for _, w := range got.([]any) {
+			words = append(words, w.(string))
+		}
+		slices.Sort(words)
+		slices.Sort(want)
+		if !slices.Equal(words, want) {
+			t.Errorf("%s: described as %v, want %v", name, words, want)
+		}
+	}
+	enum := func(name string) any { return schemas[name].(map[string]any)["enum"] }
+	check("Verdict", enum("Verdict"), texts(probe.Verdicts()))
+	check("Status", enum("Status"), texts(store.Statuses()))
+	kinds := schemas["Endpoint"].(map[string]any)["properties"].(map[string]any)["kind"].(map[string]any)["enum"]
+	check("kind", kinds, texts(probe.Kinds()))
+	for _, class := range enum("Class").([]any) {
+		if class := probe.Class(class.(string)); class.Verdict() == probe.Unknown && !slices.Contains([]probe.Class{
+			probe.ClassProbeError, probe.ClassEgressBlocked, probe.ClassProbeRejected, probe.ClassRateLimited, probe.ClassBlocked,
+		}, class) {
+			t.Errorf("class %q is described and does not exist", class)
+		}
+	}
+}
+
+func texts[T ~string](words []T) []string {
+	var all []string
+	for _, w := range words {
+		all = append(all, string(w))
+	}
+	return all
+}
+
+// validator checks answers against the schemas of the description.
+type validator struct {
+	t       *testing.T
+	schemas map[string]any
+}
+
+func (v validator) check(reply reply, schema map[string]any) {
+	v.t.Helper()
+	root := map[string]any{"$defs": v.schemas}
+	for key, value := range schema {
+		root[key] = value
+	}
+	data, err := json.Marshal(root)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	data = []byte(strings.ReplaceAll(string(data), "#/components/schemas/", "#/$defs/"))
+	var s jsonschema.Schema
+	if err := json.Unmarshal(data, &s); err != nil {
+		v.t.Fatalf("schema for %s: %v", reply.what, err)
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		v.t.Fatalf("schema for %s: %v", reply.what, err)
+	}
+	var instance any
+	reply.json(&instance)
+	if err := resolved.Validate(instance); err != nil {
+		v.t.Errorf("%s does not answer as described: %v\n%s", reply.what, err, reply.body)
+	}
+}
+
+// A whole story is told over the API, and every answer is held against its description.
+func TestAnswersAreAsDescribed(t *testing.T) {
+	r := start(t)
+	d := readDescription(t)
+	v := validator{t, d.schemas()}
+	checked := map[string]bool{}
+	ask := func(method, path, template, body string, status int) reply {
+		t.Helper()
+		reply := r.ask(method, path, body).want(status)
+		operation, _ := d.Paths[template][strings.ToLower(method)].(map[string]any)
+		schema := d.schemaOf(operation, status)
+		if schema == nil {
+			t.Fatalf("%s %s: no schema for status %d", method, template, status)
+		}
+		v.check(reply, schema)
+		checked[method+" "+template] = true
+		return reply
+	}
+	const endpoints, one = "/api/v1/endpoints", "/api/v1/endpoints/{slug}"
+	channel := ask("POST", "/api/v1/channels", "/api/v1/channels", `{"name": "ops", "type": "slack", "bot_token": "xoxb-1", "channel": "#a", "api_url": "https://slack.example/api/"}`, 201)
+	id, _ := channel.object()["id"].(string)
+	ask("POST", endpoints, endpoints, `{"url": "https://a.example", "name": "A", "public": true, "tags": ["x"], "channels": ["`+id+`"],
+		"kind": "jsonrpc", "request": {"method": "ping", "params": [1, {"a": null}]}, "headers": [{"name": "X-A", "value": "b", "secret": false}, {"name": "X-B", "value": "c"}]}`, 201)
+	ask("GET", endpoints+"/a", one, "", 200)
+	ask("GET", endpoints+"/a/uptime", one+"/uptime", "", 200)
+	ask("POST", "/api/v1/check", "/api/v1/check", `{"url": "https://a.example"}`, 200)
+	ask("POST", endpoints+"/a/check", one+"/check", "", 200)
+	r.see(broken())
+	ask("POST", endpoints+"/a/check", one+"/check", "", 200)
+	ask("POST", endpoints+"/a/check", one+"/check", "", 200)
+	list := func(template string) map[string]any {
+		operation, _ := d.Paths[template]["get"].(map[string]any)
+		return d.schemaOf(operation, 200)
+	}
+	v.check(r.get("/api/v1/incidents"), list("/api/v1/incidents"))
+	for _, template := range []string{"/api/v1/status", "/api/v2/summary.json", "/api/v2/status.json", "/api/v2/components.json", "/api/v2/incidents.json"} {
+		ask("GET", template, template, "", 200)
+	}
+	r.see(healthy())
+	ask("POST", endpoints+"/a/check", one+"/check", "", 200)
+	ask("PATCH", endpoints+"/a", one, `{"paused": true}`, 200)
+	ask("GET", endpoints+"?limit=1", endpoints, "", 200)
+	ask("GET", endpoints+"/a/checks?limit=1", one+"/checks", "", 200)
+	ask("GET", endpoints+"/a/uptime?window=1h", one+"/uptime", "", 200)
+	incidents := ask("GET", "/api/v1/incidents", "/api/v1/incidents", "", 200)
+	incident, _ := incidents.object()["items"].([]any)[0].(map[string]any)["id"].(string)
+	ask("GET", "/api/v1/incidents/"+incident, "/api/v1/incidents/{id}", "", 200)
+	ask("PATCH", "/api/v1/channels/"+id, "/api/v1/channels/{id}", `{"name": "ops 2"}`, 200)
+	ask("GET", "/api/v1/channels", "/api/v1/channels", "", 200)
+	for _, kind := range []string{"status", "uptime", "latency"} {
+		ask("GET", "/badge/a/"+kind+".json", "/badge/{slug}/"+kind+".json", "", 200)
+	}
+	ask("GET", "/api/v2/incidents.json", "/api/v2/incidents.json", "", 200)
+	ask("GET", "/healthz", "/healthz", "", 200)
+	ask("GET", "/readyz", "/readyz", "", 200)
+	locked(r, func() any { r.backlog = 2; return nil })
+	ask("GET", "/readyz", "/readyz", "", 503)
+
+	ask("POST", endpoints, endpoints, `{"timeout": 1}`, 422)
+	ask("POST", endpoints, endpoints, `{"url": "https://b.example", "name": "a"}`, 409)
+	ask("GET", endpoints+"?limit=x", endpoints, "", 400)
+	ask("GET", endpoints+"/b", one, "", 404)
+	v.check(r.get("/api/v1/endpoints", nobody).want(http.StatusUnauthorized), map[string]any{"$ref": "#/components/schemas/Problem"})
+
+	for _, route := range r.api.RoutesForTest() {
+		path := strings.NewReplacer(":slug", "{slug}", ":id", "{id}").Replace(route.Path)
+		operation, _ := d.Paths[path][strings.ToLower(route.Method)].(map[string]any)
+		if d.schemaOf(operation, 200) != nil && !checked[route.Method+" "+path] {
+			t.Errorf("no answer of %s %s was looked at", route.Method, path)
+		}
+	}
+}
+
+// schemaOf returns the schema of the JSON that an operation answers with; nil when it answers with something else.
+func (d description) schemaOf(operation map[string]any, status int) map[string]any {
+	responses, _ := operation["responses"].(map[string]any)
+	response, _ := responses[strconv.Itoa(status)].(map[string]any)
+	if ref, ok := response["$ref"].(string); ok {
+		shared, _ := d.Components["responses"].(map[string]any)
+		response, _ = shared[strings.TrimPrefix(ref, "#/components/responses/")].(map[string]any)
+	}
+	content, _ := response["content"].(map[string]any)
+	for _, kind := range []string{"application/json", "application/problem+json"} {
+		if media, ok := content[kind].(map[string]any); ok {
+			schema, _ := media["schema"].(map[string]any)
+			return schema
+		}
+	}
+	return nil
+}
+
+func TestTheDescriptionIsServed(t *testing.T) {
+	want, err := os.ReadFile("openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := start(t).get("/api/v1/openapi.yaml", nobody).want(http.StatusOK).body; got != string(want) {
+		t.Errorf("%d bytes served, want the %d of the file", len(got), len(want))
+	}
+}

@@ -1,0 +1,151 @@
+package api_test
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rollcallhq/rollcall/api"
+)
+
+func TestThePublicStatusIsTheWorstThatIsKnown(t *testing.T) {
+	r := start(t)
+	status := func() map[string]any {
+		t.Helper()
+		return r.get("/api/v1/status", nobody).want(http.StatusOK).object()
+	}
+	if got := status(); got["status"] != "pending" || got["description"] != "Nothing is published" {
+		t.Errorf("with no endpoint: %v", got)
+	}
+	r.register(`{"url": "https://a.example", "name": "A", "public": true}`)
+	if got := status(); got["status"] != "pending" || got["checked_at"] != nil {
+		t.Errorf("before the first check: %v", got)
+	}
+	r.ask("POST", "/api/v1/endpoints/a/check", "").want(http.StatusOK)
+	if got := status(); got["status"] != "up" || got["description"] != "All systems operational" {
+		t.Errorf("with a healthy endpoint: %v", got)
+	}
+	r.outage("Hidden", false)
+	if got := status(); got["status"] != "up" {
+		t.Errorf("a hidden outage shows: %v", got)
+	}
+	r.outage("B", true)
+	got := status()
+	if got["status"] != "down" || got["description"] != "Partial outage" {
+		t.Errorf("with one of two down: %v", got)
+	}
+	endpoints, _ := got["endpoints"].([]any)
+	incidents, _ := got["incidents"].([]any)
+	if len(endpoints) != 2 || len(incidents) != 1 {
+		t.Fatalf("%d endpoints and %d incidents, want 2 and 1", len(endpoints), len(incidents))
+	}
+	b, _ := endpoints[1].(map[string]any)
+	delete(b, "since")
+	if diff := cmp.Diff(map[string]any{"slug": "b", "name": "B", "status": "down", "uptime_24h": 0.0}, b); diff != "" {
+		t.Errorf("an endpoint for the public (-want +got):\n%s", diff)
+	}
+}
+
+func TestAggregatorsFindTheShapeTheyRead(t *testing.T) {
+	r := start(t)
+	r.register(`{"url": "https://a.example", "name": "A", "public": true}`)
+	r.ask("POST", "/api/v1/endpoints/a/check", "").want(http.StatusOK)
+	r.outage("B", true)
+	summary := r.get("/api/v2/summary.json", nobody).want(http.StatusOK).object()
+	for _, member := range []string{"page", "status", "components", "incidents", "scheduled_maintenances"} {
+		if _, there := summary[member]; !there {
+			t.Errorf("summary.json lacks %s", member)
+		}
+	}
+	if diff := cmp.Diff(map[string]any{"indicator": "major", "description": "Partial outage"}, summary["status"]); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	statuses := map[any]any{}
+	for _, c := range summary["components"].([]any) {
+		c, _ := c.(map[string]any)
+		statuses[c["name"]] = c["status"]
+	}
+	if diff := cmp.Diff(map[any]any{"A": "operational", "B": "major_outage"}, statuses); diff != "" {
+		t.Errorf("components (-want +got):\n%s", diff)
+	}
+	r.see(healthy())
+	r.ask("POST", "/api/v1/endpoints/b/check", "").want(http.StatusOK)
+	if open := r.get("/api/v2/summary.json", nobody).object()["incidents"].([]any); len(open) != 0 {
+		t.Errorf("open incidents after the end: %v", open)
+	}
+	all, _ := r.get("/api/v2/incidents.json", nobody).want(http.StatusOK).object()["incidents"].([]any)
+	if len(all) != 1 {
+		t.Fatalf("%d incidents, want 1", len(all))
+	}
+	incident, _ := all[0].(map[string]any)
+	if incident["status"] != "resolved" || incident["name"] != "B is down" || len(incident["incident_updates"].([]any)) != 2 {
+		t.Errorf("incident %v", incident)
+	}
+	for path, only := range map[string]string{"status": "status", "components": "components"} {
+		if got := r.get("/api/v2/"+path+".json", nobody).want(http.StatusOK).object(); len(got) != 2 || got[only] == nil || got["page"] == nil {
+			t.Errorf("%s.json holds %v", path, got)
+		}
+	}
+}
+
+type atom struct {
+	XMLName xml.Name `xml:"http://www.w3.org/2005/Atom feed"`
+	ID      string   `xml:"id"`
+	Title   string   `xml:"title"`
+	Updated string   `xml:"updated"`
+	Author  string   `xml:"author>name"`
+	Entries []struct {
+		ID        string `xml:"id"`
+		Title     string `xml:"title"`
+		Updated   string `xml:"updated"`
+		Published string `xml:"published"`
+		Content   string `xml:"content"`
+	} `xml:"entry"`
+}
+
+func TestTheFeedTellsAnIncidentOnceAndItsEnd(t *testing.T) {
+	r := start(t, func(c *api.Config) { c.PublicURL = "http://status.example" })
+	const hostile = "<script>alert(1)</script> & \"quotes\" ]]>"
+	name, err := json.Marshal(hostile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.register(`{"url": "https://a.example", "public": true, "name": ` + string(name) + `}`)
+	read := func() (feed atom) {
+		t.Helper()
+		body := r.get("/status/feed.atom", nobody).want(http.StatusOK).body
+		if err := xml.Unmarshal([]byte(body), &feed); err != nil {
+			t.Fatalf("%v\n%s", err, body)
+		}
+		if _, err := time.Parse(time.RFC3339, feed.Updated); err != nil || feed.ID != "http://status.example/status/feed.atom" || feed.Title == "" || feed.Author == "" {
+			t.Errorf("the feed lacks what RFC 4287 wants: %+v", feed)
+		}
+		return feed
+	}
+	if feed := read(); len(feed.Entries) != 0 {
+		t.Errorf("entries before an incident: %v", feed.Entries)
+	}
+	var list struct{ Items []slugged }
+	r.get("/api/v1/endpoints").json(&list)
+	r.see(broken())
+	for range 2 {
+		r.ask("POST", "/api/v1/endpoints/"+list.Items[0].Slug+"/check", "").want(http.StatusOK)
+	}
+	open := read()
+	if len(open.Entries) != 1 || open.Entries[0].Title != hostile+" is down" || !strings.HasPrefix(open.Entries[0].ID, "urn:uuid:") {
+		t.Fatalf("entries %+v", open.Entries)
+	}
+	r.see(healthy())
+	r.ask("POST", "/api/v1/endpoints/"+list.Items[0].Slug+"/check", "").want(http.StatusOK)
+	over := read()
+	if len(over.Entries) != 1 || over.Entries[0].ID != open.Entries[0].ID || over.Entries[0].Title != "Resolved: "+hostile+" is down" {
+		t.Errorf("after the end: %+v", over.Entries)
+	}
+	etag := r.get("/status/feed.atom", nobody).header.Get("ETag")
+	r.get("/status/feed.atom", nobody, header("If-None-Match", etag)).want(http.StatusNotModified)
+}
