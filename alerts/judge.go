@@ -4,6 +4,8 @@
 package alerts
 
 import (
+	"time"
+
 	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
@@ -19,12 +21,17 @@ var _ store.Judge = Judge
 //   - A status begins at the first check of the streak that proved it: an outage at its first bad check.
 //   - An unknown check does not end an outage.
 //   - The first check of a new endpoint is believed at once unless it is down: an outage always wants confirmation.
+//   - A streak does not bridge a time in which nobody looked: two bad checks with our own downtime between them are not
+//     two in a row.
 func Judge(e store.Endpoint, s store.State, c store.Check) store.State {
 	if c.Result.StartedAt.Before(s.LastCheckAt) {
 		return s // a late arrival: something newer has been judged already
 	}
 	if s.Status == "" {
 		s.Status = store.StatusPending
+	}
+	if unwatched(e, s, c) {
+		s.Streak, s.Down = store.Streak{}, store.Streak{}
 	}
 	verdict := c.Result.Verdict
 	s.Down = countDown(s.Down, c)
@@ -42,6 +49,16 @@ func Judge(e store.Endpoint, s store.State, c store.Check) store.State {
 		return become(s, s.Streak)
 	}
 	return s
+}
+
+// unwatchedAfter is how late the check that confirms a streak may come and still confirm it: later than an endpoint can
+// keep us away by Retry-After, or a full queue can hold a probe up.
+const unwatchedAfter = time.Hour
+
+// unwatched reports whether too much time passed since the check before c for the two to be neighbours. While a streak
+// lasts, whatever the schedule, the next check follows after confirm.after.
+func unwatched(e store.Endpoint, s store.State, c store.Check) bool {
+	return !s.LastCheckAt.IsZero() && c.Result.StartedAt.Sub(s.LastCheckAt) > e.Confirm.After+unwatchedAfter
 }
 
 // countDown adds c to a run of down checks, which only an answer from the endpoint ends.

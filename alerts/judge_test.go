@@ -157,6 +157,27 @@ func TestJudgeGivesAReasonThatBelongsToTheStatus(t *testing.T) {
 	}
 }
 
+func TestJudgeDoesNotBridgeOurOwnDowntime(t *testing.T) {
+	e := store.NewEndpoint()
+	began := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	check := func(after time.Duration) store.Check {
+		return store.Check{ID: "chk_" + after.String(), Result: probe.Result{
+			StartedAt: began.Add(after), Verdict: probe.Down, Failure: &probe.Failure{Class: probe.ClassConnect},
+		}}
+	}
+	s := store.State{Status: store.StatusUp, Since: began.Add(-time.Hour), LastCheckAt: began.Add(-time.Minute)}
+	for _, after := range []time.Duration{0, 48 * time.Hour} {
+		s = store.Advance(e, s, nil, check(after), alerts.Judge).State
+		if s.Status != store.StatusUp || s.Streak.Count != 1 {
+			t.Fatalf("after a bad check %s on: status %s, streak of %d; want up, with a streak of 1", after, s.Status, s.Streak.Count)
+		}
+	}
+	s = store.Advance(e, s, nil, check(48*time.Hour+5*time.Second), alerts.Judge).State
+	if want := began.Add(48 * time.Hour); s.Status != store.StatusDown || !s.Since.Equal(want) {
+		t.Errorf("status %s since %s, want down since %s: the first of two bad checks in a row", s.Status, s.Since, want)
+	}
+}
+
 func TestJudgePassesOverALateArrival(t *testing.T) {
 	h := newHistory(store.Confirm{Failures: 1, Successes: 1})
 	h.check(probe.Up, epoch.Add(time.Hour))

@@ -79,11 +79,7 @@ func (s *Scheduler) queued(until time.Time) int {
 }
 
 func (m *metrics) observe(r probe.Result) {
-	class := ""
-	if r.Failure != nil {
-		class = string(r.Failure.Class)
-	}
-	m.probes.WithLabelValues(string(r.Kind), string(r.Verdict), class).Inc()
+	m.probes.WithLabelValues(string(r.Kind), string(r.Verdict), string(classOf(r))).Inc()
 	for _, step := range r.Steps {
 		if step.Class == "" {
 			m.steps.WithLabelValues(string(r.Kind), stepLabel(r.Kind, step.Name)).Observe(step.Latency.Seconds())

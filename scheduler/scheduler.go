@@ -319,7 +319,20 @@ func (s *Scheduler) record(ctx context.Context, j job, c store.Check) (store.Out
 	if err == nil && out.Kept && j.entry.endpoint.UpdatedAt.Equal(j.endpoint.UpdatedAt) {
 		j.entry.state = out.State
 	}
+	if out.Opened != "" {
+		s.cfg.Log.Warn("incident opened", "endpoint", j.endpoint.Slug, "incident", out.Opened, "class", classOf(c.Result))
+	}
+	if out.Resolved != "" {
+		s.cfg.Log.Info("incident resolved", "endpoint", j.endpoint.Slug, "incident", out.Resolved)
+	}
 	return out, err
+}
+
+func classOf(r probe.Result) probe.Class {
+	if r.Failure == nil {
+		return ""
+	}
+	return r.Failure.Class
 }
 
 // acquire takes one element's room in a channel, waiting no longer than ctx allows.
