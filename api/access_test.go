@@ -99,6 +99,12 @@ func TestWhatIsNotThere(t *testing.T) {
 	}
 	r.get("/api/v1/endpoints/not-there").want(http.StatusNotFound).mistakes()
 	r.get("/api/v1/incidents/inc_not_there").want(http.StatusNotFound).mistakes()
+	for _, strange := range []string{"%00", "%ff", "a%2Fb", "%2e%2e", strings.Repeat("a", 5000)} {
+		r.get("/api/v1/endpoints/" + strange).want(http.StatusNotFound).mistakes()
+		r.get("/api/v1/incidents/" + strange).want(http.StatusNotFound).mistakes()
+		r.get("/status/"+strange, nobody).want(http.StatusNotFound)
+		r.get("/badge/"+strange+"/status.svg", nobody).want(http.StatusOK)
+	}
 }
 
 func TestADatabaseThatIsAwayIsSaidToBe(t *testing.T) {

@@ -236,7 +236,7 @@ const (
 // person: they do not say which of the two was wrong.
 func (s *Server) authenticate(ctx context.Context, name, password, addr string) (store.User, error) {
 	name = strings.TrimSpace(name)
-	if name == "" || password == "" || len(name) > 4*maxUserName || len(password) > maxPassword {
+	if name == "" || password == "" || len(name) > 4*maxUserName || len(password) > maxPassword || !isText(name) {
 		return store.User{}, errWrongPassword
 	}
 	if wait := s.logins.wait(addr, "user/"+strings.ToLower(name)); wait > 0 {

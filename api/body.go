@@ -170,7 +170,12 @@ func member[T any](m *members, name string, whenNull T, want string) *T {
 }
 
 func (m *members) text(name, whenNull string) *string {
-	return member(m, name, whenNull, "a string")
+	text := member(m, name, whenNull, "a string")
+	if text != nil && !isText(*text) {
+		m.mistake(m.path+name, "holds a NUL character")
+		return nil
+	}
+	return text
 }
 
 func (m *members) duration(name, whenNull string) *string {

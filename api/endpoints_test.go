@@ -86,6 +86,7 @@ func TestEveryMistakeIsNamedAtOnceAndNothingIsStored(t *testing.T) {
 		{"read-only members", `{"url": "https://a.example", "status": "up", "last_check": null}`, 422, []string{"status", "last_check"}},
 		{"duplicate name", `{"url": "https://a.example", "name": "tAkEn"}`, 409, []string{"name"}},
 		{"missing channel", `{"url": "https://a.example", "channels": ["ch_not_there"]}`, 422, []string{"channels[0]"}},
+		{"NUL", `{"url": "https://a.example", "kind": "jsonrpc", "request": {"method": "a\u0000b"}}`, 422, []string{"request.method"}},
 		{"half a number of failures", `{"url": "https://a.example", "confirm": {"failures": 1.5}}`, 422, []string{"confirm.failures"}},
 		{"everything at once",
 			`{"url": "gopher://a", "kind": 7, "timeout": "soon", "schedule": "x", "confirm": {"failures": 0, "after": "0s"}, "public": "yes",
@@ -107,6 +108,7 @@ func TestEveryMistakeIsNamedAtOnceAndNothingIsStored(t *testing.T) {
 			}
 		})
 	}
+	r.ask("POST", "/api/v1/endpoints", large, func(q *http.Request) { q.ContentLength = -1 }).want(http.StatusRequestEntityTooLarge)
 	r.ask("POST", "/api/v1/endpoints", `{"url": "https://a.example"}`, header("Content-Type", "text/plain")).want(http.StatusUnsupportedMediaType)
 	r.ask("POST", "/api/v1/endpoints", `{"url": "https://a.example"}`, header("Content-Type", "")).want(http.StatusUnsupportedMediaType)
 
@@ -214,6 +216,7 @@ func TestListsComeInPagesAndSayNoToBadParameters(t *testing.T) {
 	for path, fields := range map[string][]string{
 		"/api/v1/endpoints?limit=0&status=bad&stauts=up":                                    {"status", "limit", "stauts"},
 		"/api/v1/endpoints?limit=501&tag=a&tag=b":                                           {"tag", "limit"},
+		"/api/v1/endpoints?q=%00&tag=%ff":                                                   {"tag", "q"},
 		"/api/v1/endpoints?cursor=zzz":                                                      {"cursor"},
 		"/api/v1/endpoints/n0/checks?since=today&until=x&verdict=paused":                    {"since", "until", "verdict"},
 		"/api/v1/endpoints/n0/checks?since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z": {"until"},

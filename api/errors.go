@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -115,7 +114,7 @@ var routing = map[int]string{
 
 // fail answers with an error: the one place where errors become HTTP. Strangers learn the category, the log the rest.
 func (s *Server) fail(err error, c echo.Context) {
-	if c.Request().Context().Err() != nil && errors.Is(err, context.Canceled) {
+	if gone(c) {
 		return // nobody is left to hear it
 	}
 	p := *problemOf(err)

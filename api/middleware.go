@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -9,8 +10,10 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 )
@@ -51,6 +54,9 @@ func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
 			c.Error(err)
 		}
 		took, status := time.Since(start), c.Response().Status
+		if gone(c) && !c.Response().Committed {
+			status = statusGone
+		}
 		s.metrics.request(c, status, took)
 		log := s.cfg.Log.InfoContext
 		if quiet(c.Path()) {
@@ -61,6 +67,12 @@ func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		return nil
 	}
 }
+
+// statusGone stands in the log and the metrics for the answer to somebody who left before it.
+const statusGone = 499
+
+// gone reports whether whoever asked has left.
+func gone(c echo.Context) bool { return errors.Is(c.Request().Context().Err(), context.Canceled) }
 
 // newRequestID is ours alone: one sent by a client could be made to look like another's.
 func newRequestID() string {
@@ -141,10 +153,27 @@ func (s *Server) bounded(next echo.HandlerFunc) echo.HandlerFunc {
 		if r.ContentLength > maxBody {
 			return &http.MaxBytesError{Limit: maxBody}
 		}
-		r.Body = http.MaxBytesReader(c.Response(), r.Body, maxBody)
+		r.Body = http.MaxBytesReader(c.Response().Writer, r.Body, maxBody)
 		return next(c)
 	}
 }
+
+// legible empties parameters of the path that no database would take as text. Nothing goes by the empty name.
+func (s *Server) legible(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		values := slices.Clone(c.ParamValues())
+		for i, v := range values {
+			if !isText(v) {
+				values[i] = ""
+			}
+		}
+		c.SetParamValues(values...)
+		return next(c)
+	}
+}
+
+// isText reports whether every database can keep v as text.
+func isText(v string) bool { return utf8.ValidString(v) && !strings.ContainsRune(v, 0) }
 
 // sameOrigin refuses what another site makes a visitor's browser send.
 func (s *Server) sameOrigin(next echo.HandlerFunc) echo.HandlerFunc {

@@ -47,8 +47,8 @@ func (q *query) text(name string) string {
 	if len(values) > 1 {
 		q.mistake(name, "stands there twice")
 	}
-	if len(values[0]) > maxParameter || strings.ContainsRune(values[0], 0) {
-		q.mistake(name, "is longer than %d bytes or holds a NUL", maxParameter)
+	if len(values[0]) > maxParameter || !isText(values[0]) {
+		q.mistake(name, "is longer than %d bytes or not text", maxParameter)
 		return ""
 	}
 	return values[0]

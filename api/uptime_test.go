@@ -95,8 +95,6 @@ func TestUptimeIsNeverRoundedUpToAHundred(t *testing.T) {
 	slug := r.register(`{"url": "https://a.example", "name": "a", "public": true}`)
 	results := slices.Repeat([]probe.Result{healthy()}, 150)
 	results[3].Verdict = probe.Down
-	many := healthy()
-	many.Verdict = probe.Up
 	for range 10 {
 		r.past(slug, results...)
 		results = slices.Repeat([]probe.Result{healthy()}, 150)
