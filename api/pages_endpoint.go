@@ -102,7 +102,11 @@ func (s *Server) history(ctx context.Context, e store.Endpoint) ([]web.Window, [
 		if err != nil {
 			return nil, nil, err
 		}
-		shown = append(shown, web.Window{Label: w.label, Uptime: u.Uptime, Coverage: u.Coverage, Counts: u.Checks})
+		window := web.Window{Label: w.label, Uptime: u.Uptime, Coverage: u.Coverage, Counts: u.Checks}
+		if e.CreatedAt.After(u.From.Time) {
+			window.Since = e.CreatedAt
+		}
+		shown = append(shown, window)
 		if i == 0 && u.LatencyMS != nil {
 			rows = append(rows, latencyRow("", *u.LatencyMS))
 			for _, step := range u.Steps {

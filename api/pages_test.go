@@ -338,7 +338,7 @@ func TestChecksAndIncidentsCanBeRead(t *testing.T) {
 func TestOverviewIsSearchedAndPaged(t *testing.T) {
 	s := newSite(t)
 	s.setUp()
-	if got := s.get("/"); !strings.Contains(got.text, "Tell Rollcall what to watch") {
+	if got := s.get("/"); !strings.Contains(got.text, "Nothing is watched yet") {
 		t.Errorf("an empty overview says: %s", got.text)
 	}
 	for i := range store.DefaultLimit + 3 {

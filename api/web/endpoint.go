@@ -52,7 +52,8 @@ func (EndpointPage) Verdicts() []probe.Verdict { return probe.Verdicts() }
 type Window struct {
 	Label    string // "24 hours"
 	Uptime   *float64
-	Coverage float64 // per cent of the window that was measured
+	Coverage float64   // per cent of the checks that were due
+	Since    time.Time // when measuring began, if that was within the window; otherwise zero
 	Counts   store.Counts
 }
 

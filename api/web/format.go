@@ -96,23 +96,23 @@ func percent(p *float64) string {
 	if p == nil || math.IsNaN(*p) {
 		return "–"
 	}
-	if *p >= 100 {
-		return "100 %"
+	if *p >= 100 || *p <= 0 {
+		return strconv.FormatFloat(max(0, min(100, *p)), 'f', 0, 64) + " %"
 	}
 	return strconv.FormatFloat(math.Floor(*p*100+1e-7)/100, 'f', 2, 64) + " %"
 }
 
-// coverage says how much of a window was measured, in words.
+// coverage says how many of the checks that were due were made, in words.
 func coverage(p float64) string {
 	switch {
 	case p <= 0:
 		return "not measured yet"
 	case p >= 99.5:
-		return "all of it measured"
+		return "fully measured"
 	case p < 1:
-		return "less than 1 % of it measured"
+		return "less than 1 % measured"
 	}
-	return fmt.Sprintf("%.0f %% of it measured", math.Floor(p))
+	return fmt.Sprintf("%.0f %% measured", math.Floor(p))
 }
 
 // size writes a number of bytes.
