@@ -74,5 +74,27 @@ func (p OverviewPage) Heading() string {
 	case n > 0:
 		return fmt.Sprintf("Nothing is down, %d %s attention", n, plural(n, "needs", "need"))
 	}
+	return p.calm()
+}
+
+// calm says how things stand when nothing is wrong that is known.
+func (p OverviewPage) calm() string {
+	up, pending := 0, 0
+	for _, r := range p.Rest {
+		switch r.Status {
+		case store.StatusUp:
+			up++
+		case store.StatusPending:
+			pending++
+		}
+	}
+	switch {
+	case pending > 0 && up == 0:
+		return "Waiting for the first checks"
+	case pending > 0:
+		return "Everything answers so far"
+	case up == 0:
+		return "Everything is paused"
+	}
 	return "Everything answers"
 }

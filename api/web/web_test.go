@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/rollcallhq/rollcall/api/web"
+	"github.com/rollcallhq/rollcall/store"
 )
 
 func TestEveryPageRenders(t *testing.T) {
@@ -55,6 +56,29 @@ func TestHostileTextStaysText(t *testing.T) {
 					t.Errorf("text %q changed the structure of the page", clip(text))
 				}
 			})
+		}
+	}
+}
+
+func TestTheHeadingSaysHowThingsStand(t *testing.T) {
+	row := func(s store.Status) web.EndpointRow { return web.EndpointRow{Status: s} }
+	up, down, gated := row(store.StatusUp), row(store.StatusDown), row(store.StatusGated)
+	pending, paused := row(store.StatusPending), row(store.StatusPaused)
+	for want, page := range map[string]web.OverviewPage{
+		"Nothing is watched yet":            {None: true},
+		"Endpoints":                         {Filter: web.OverviewFilter{Tag: "prod"}, Attention: []web.EndpointRow{down}},
+		"More endpoints":                    {First: "/", Rest: []web.EndpointRow{up}},
+		"1 endpoint is down":                {Attention: []web.EndpointRow{down}},
+		"2 endpoints are down":              {Attention: []web.EndpointRow{down, down}},
+		"1 down, 1 more needs attention":    {Attention: []web.EndpointRow{down, gated}},
+		"Nothing is down, 2 need attention": {Attention: []web.EndpointRow{gated, gated}, Rest: []web.EndpointRow{up}},
+		"Everything answers":                {Rest: []web.EndpointRow{up, paused}},
+		"Everything answers so far":         {Rest: []web.EndpointRow{up, pending}},
+		"Waiting for the first checks":      {Rest: []web.EndpointRow{pending}},
+		"Everything is paused":              {Rest: []web.EndpointRow{paused}},
+	} {
+		if got := page.Heading(); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

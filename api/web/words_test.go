@@ -1,12 +1,14 @@
-package web
+package web_test
 
 import (
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"strconv"
+	"strings"
 	"testing"
 
+	"github.com/rollcallhq/rollcall/api/web"
 	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
@@ -31,28 +33,28 @@ func TestEveryClassHasWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		found++
-		if m := meanings[probe.Class(name)]; m.says == "" || m.advice == "" {
+		if class := probe.Class(name); web.Means(class) == strings.ReplaceAll(name, "_", " ") || web.Advice(class) == "" {
 			t.Errorf("class %q has no words", name)
 		}
 		return true
 	})
-	if found == 0 || found != len(meanings) {
-		t.Errorf("%d classes are declared, %d have words", found, len(meanings))
+	if found == 0 || found != web.WordedClasses() {
+		t.Errorf("%d classes are declared, %d have words", found, web.WordedClasses())
 	}
 }
 
 func TestEveryStatusHasAShapeAndAWord(t *testing.T) {
 	for _, s := range store.Statuses() {
-		if tag := tagOf(s); tag.Tone != string(s) || tag.Word == "" {
+		if tag := web.TagOf(s); tag.Tone != string(s) || tag.Word == "" {
 			t.Errorf("status %q is shown as %+v", s, tag)
 		}
 	}
 	for _, v := range probe.Verdicts() {
-		if tag := tagOf(v); tag.Tone != string(v) {
+		if tag := web.TagOf(v); tag.Tone != string(v) {
 			t.Errorf("verdict %q is shown as %+v", v, tag)
 		}
 	}
-	if tag := tagOf(store.Status("made up")); tag.Tone != "unknown" {
+	if tag := web.TagOf(store.Status("made up")); tag.Tone != "unknown" {
 		t.Errorf("a status that is not in the list is shown as %+v", tag)
 	}
 }
