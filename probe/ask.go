@@ -70,7 +70,7 @@ func (c *conversation) ask(ctx context.Context, q question) answer {
 	impatience := impatience{after: q.within, cancel: cancel}
 	defer impatience.stop()
 
-	resp, err := c.send(dialCtx, askCtx, q, body, watch, impatience.start)
+	resp, err := c.send(dialCtx, askCtx, q, body, watch, impatience.start) //nolint:bodyclose // finish, below, closes it
 	if err != nil {
 		a.problem, a.dialled = c.explain(askCtx, err, watch)
 		c.record(q, &a, watch, int64(len(body)), 0)
@@ -78,7 +78,7 @@ func (c *conversation) ask(ctx context.Context, q question) answer {
 	}
 	a.dialled = true
 	a.status, a.header = resp.StatusCode, resp.Header
-	r := c.read(func() { cancel(nil) }, q, id, resp, watch)
+	r := c.read(func() { cancel(nil) }, q, resp, watch)
 	c.judge(askCtx, q, &a, r, id, watch)
 	c.record(q, &a, watch, int64(len(body)), r.size)
 	r.finish()
@@ -212,7 +212,7 @@ func (c *conversation) redirect(resp *http.Response) (*url.URL, error) {
 		return nil, refuse("redirected to another host: %s", where)
 	case next.User != nil:
 		return nil, refuse("redirected to an address with a user name: %s", where)
-	case from != to && c.target.hasCredentials():
+	case from != to && (c.target.hasCredentials() || len(c.sessions) > 0):
 		return nil, refuse("redirected to another port, where the credentials must not go: %s", where)
 	}
 	return next, nil

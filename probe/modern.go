@@ -3,7 +3,6 @@ package probe
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"slices"
 	"strings"
 )
@@ -55,8 +54,8 @@ func (c *conversation) discover(ctx context.Context) discovery {
 		return c.unsupported(a, d)
 	case failure.Class == ClassProbeRejected, !a.dialled:
 		d.failure = failure
-	case failure.Class == ClassAuthRequired && (a.status == http.StatusUnauthorized || a.header.Get("WWW-Authenticate") != ""):
-		d.failure = failure // with credentials a handshake is worth a try: gateways refuse only what they do not know
+	case failure.Class == ClassAuthRequired && a.header.Get("WWW-Authenticate") != "":
+		d.failure = failure // else a handshake is worth a try: gateways say 401 to what they do not know
 	case failure.Class == ClassRateLimited, failure.Class == ClassBlocked, failure.Class == ClassRedirect,
 		failure.Class == ClassTLS, failure.Class == ClassProbeError:
 		d.failure = failure

@@ -28,8 +28,8 @@ type reading struct {
 
 var errBodyTooLarge = errors.New("body larger than the limit")
 
-// read reads the answer to q: an event stream until the matching id, any other body to its end.
-func (c *conversation) read(cancel context.CancelFunc, q question, id string, resp *http.Response, watch *stopwatch) *reading {
+// read reads the answer to q: an event stream until its first response, any other body to its end.
+func (c *conversation) read(cancel context.CancelFunc, q question, resp *http.Response, watch *stopwatch) *reading {
 	watch.enterBody()
 	counted := &capture{Reader: resp.Body, room: c.transcript.room()}
 	r := &reading{media: mediaType(resp.Header)}
@@ -55,7 +55,7 @@ func (c *conversation) read(cancel context.CancelFunc, q question, id string, re
 	case q.notify || q.bare:
 		complete = readAside(in, r, resp.StatusCode, cancel)
 	case stream:
-		c.readStream(in, r, id, q.mcp)
+		c.readStream(in, r, q.mcp)
 	default:
 		r.body, r.bad = readBounded(in, c.limits.ResponseBytes)
 		complete = r.bad == nil
@@ -80,9 +80,10 @@ func readAside(in io.Reader, r *reading, status int, cancel context.CancelFunc) 
 	return err == nil
 }
 
-// readStream reads events until the answer to id. What is not a response (notifications, requests of the server) and
-// events without data are passed over; so is what is not JSON, unless nothing better comes.
-func (c *conversation) readStream(in io.Reader, r *reading, id string, strict bool) {
+// readStream reads events until the first response: only one request is under way, so that a response with another id is
+// a mistake and not worth waiting any longer. What is not a response (notifications, requests of the server) and events
+// without data are passed over; so is what is not JSON, unless nothing better comes.
+func (c *conversation) readStream(in io.Reader, r *reading, strict bool) {
 	limited := &io.LimitedReader{R: in, N: c.limits.ResponseBytes}
 	events := newEventReader(limited, c.limits.EventBytes)
 	var garbage error
@@ -119,7 +120,7 @@ func streamEnd(err, garbage error, full, unfinished bool) error {
 		return &problem{class: ClassSSEFraming, message: "an event is larger than a probe is willing to read"}
 	case full:
 		return errBodyTooLarge
-	case err != io.EOF:
+	case !errors.Is(err, io.EOF):
 		return err
 	case garbage != nil:
 		return garbage

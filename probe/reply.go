@@ -148,9 +148,9 @@ func bodyWords(body []byte) string {
 	}
 	text := string(body)
 	if strings.Contains(text, "<") {
-		_, rest, _ := cutFold(text, "<title")
+		_, rest := cutFold(text, "<title")
 		_, rest, _ = strings.Cut(rest, ">")
-		title, _, _ := cutFold(rest, "</title")
+		title, _ := cutFold(rest, "</title")
 		return tidy(title, 200)
 	}
 	return tidy(text, 200)
@@ -170,14 +170,14 @@ func objectWords(o object) string {
 	return ""
 }
 
-// cutFold is strings.Cut for ASCII text of either case.
-func cutFold(s, sep string) (before, after string, found bool) {
+// cutFold is strings.Cut for ASCII separators of either case.
+func cutFold(s, sep string) (before, after string) {
 	for i := 0; i+len(sep) <= len(s); i++ {
 		if strings.EqualFold(s[i:i+len(sep)], sep) {
-			return s[:i], s[i+len(sep):], true
+			return s[:i], s[i+len(sep):]
 		}
 	}
-	return s, "", false
+	return s, ""
 }
 
 // supportedVersions returns the versions that an error lists in its data.

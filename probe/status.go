@@ -56,7 +56,7 @@ func (c *conversation) judgeStatus(q question, a *answer, r *reading) *problem {
 }
 
 func (c *conversation) unauthorized(q question, a *answer, words string) *problem {
-	if a.header.Get("WWW-Authenticate") == "" {
+	if a.header.Get("WWW-Authenticate") == "" && !q.bare {
 		c.warn(q.step, ClassAuthNotAdvertised, a.status, "401 without a WWW-Authenticate header")
 	}
 	if c.target.hasCredentials() {
