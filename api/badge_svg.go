@@ -20,7 +20,7 @@ type style struct {
 	spacing  float64 // between letters
 	baseline float64
 	radius   int
-	shine    bool // a faint gradient over all, and a shadow under the text
+	shine    bool // a faint gradient, which only darkens so that text stays readable, and a shadow under the text
 	capitals bool
 	bold     bool // the message
 }
@@ -57,7 +57,7 @@ func (b badge) draw(s style) []byte {
 	fmt.Fprintf(&w, `<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%d" role="img" aria-label="%s">`, px(width), s.height, title)
 	fmt.Fprintf(&w, `<title>%s</title>`, title)
 	if s.shine {
-		w.WriteString(`<linearGradient id="s" x2="0" y2="100%"><stop offset="0" stop-color="#fff" stop-opacity=".08"/><stop offset="1" stop-opacity=".12"/></linearGradient>`)
+		w.WriteString(`<linearGradient id="s" x2="0" y2="100%"><stop offset="0" stop-opacity="0"/><stop offset="1" stop-opacity=".15"/></linearGradient>`)
 	}
 	fmt.Fprintf(&w, `<clipPath id="r"><rect width="%s" height="%d" rx="%d"/></clipPath>`, px(width), s.height, s.radius)
 	fmt.Fprintf(&w, `<g clip-path="url(#r)"><rect width="%s" height="%d" fill="%s"/><rect x="%s" width="%s" height="%d" fill="%s"/>`,
