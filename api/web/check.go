@@ -35,6 +35,10 @@ func (c Check) Total() time.Duration {
 	return total
 }
 
+// Decided reports whether a step is the one that decided a verdict other than up. Other steps may have failed without
+// harm: a server of the legacy era refuses the question that only a modern one knows.
+func (c Check) Decided(s probe.Step) bool { return c.Failure != nil && c.Failure.Step == s.Name }
+
 // lineWidth is the width of a time line in the units of its picture.
 const lineWidth = 1000
 

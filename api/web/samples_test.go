@@ -112,6 +112,7 @@ func badCheck(id string, ago time.Duration) web.Check {
 	c.Steps[2].Class, c.Steps[2].Code, c.Steps[2].Message, c.Steps[2].Latency = probe.ClassRPCError, -32603, rpcFailure().Message, 149*time.Millisecond
 	c.Steps[2].Phases.FirstByte = 148 * time.Millisecond
 	c.Duration = 214 * time.Millisecond
+	c.Steps[1].Class, c.Steps[1].Code, c.Steps[1].Message = probe.ClassHTTPStatus, 404, "not the step that decided"
 	c.RetryAfter = 30 * time.Second
 	return c
 }

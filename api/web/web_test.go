@@ -83,6 +83,18 @@ func TestTheHeadingSaysHowThingsStand(t *testing.T) {
 	}
 }
 
+func TestOnlyTheStepThatDecidedIsShownAsDown(t *testing.T) {
+	tones := map[string]string{}
+	for n := range elements(t, render(t, samples()["check"])) {
+		if class, ok := strings.CutPrefix(attr(n, "class"), "class is-"); ok && n.LastChild.FirstChild != nil {
+			tones[n.LastChild.FirstChild.Data] = class
+		}
+	}
+	if tones["-32603"] != "down" || tones["404"] != "pending" {
+		t.Errorf("the codes of the failed steps are shown in the tones %v", tones)
+	}
+}
+
 func TestPagesKeepToThePolicy(t *testing.T) {
 	for name, page := range samples() {
 		t.Run(name, func(t *testing.T) {
