@@ -383,7 +383,7 @@ func (db *DB) updateEndpoint(ctx context.Context, tx pgx.Tx, e store.Endpoint) e
 }
 
 // notNil returns an empty array rather than NULL.
-func notNil(tags []string) []string { return slices.Concat([]string{}, tags) }
+func notNil(tags []string) []string { return append([]string{}, tags...) }
 
 func insertChannels(ctx context.Context, tx pgx.Tx, e store.Endpoint) error {
 	_, err := tx.Exec(ctx, `

@@ -374,7 +374,7 @@ func (db *DB) endpointForms(e store.Endpoint) (headers []byte, tags string, err 
 	if headers, err = db.sealer.SealHeaders(e.ID, e.Headers); err != nil {
 		return nil, "", err
 	}
-	tags, err = jsonText(slices.Concat([]string{}, e.Tags)) // an empty array, not null
+	tags, err = jsonText(append([]string{}, e.Tags...)) // an empty array, not null
 	return headers, tags, err
 }
 

@@ -3,12 +3,225 @@
 package storetest
 
 import (
+	"bytes"
+	"database/sql"
 	"path/filepath"
 	"testing"
+	"time"
+
+	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/store"
 )
 
 // SQLite returns the path of a SQLite file that is not there yet, in a folder that goes when t ends.
 func SQLite(t testing.TB) (path string) {
 	t.Helper()
 	return filepath.Join(t.TempDir(), "rollcall.db")
+}
+
+// Database is one database, empty at first.
+type Database struct {
+	// Open opens it as a store; each call opens the same database once more.
+	Open func(t testing.TB, sealer *store.Sealer) (store.Store, error)
+	// SQL opens it beside the store, as an operator would.
+	SQL func(t testing.TB) *sql.DB
+}
+
+// Run tests that a driver does what store.Store says. fresh makes an empty database.
+func Run(t *testing.T, fresh func(t testing.TB) Database) {
+	for _, chapter := range []struct {
+		name string
+		run  func(t *testing.T, fresh func(t testing.TB) Database)
+	}{
+		{"database", testDatabase},
+		{"endpoints", testEndpoints},
+		{"endpoint list", testEndpointList},
+		{"edits", testEdits},
+		{"record", testRecord},
+		{"parallel record", testParallelRecord},
+		{"checks", testChecks},
+		{"uptime", testUptime},
+		{"incidents", testIncidents},
+		{"channels", testChannels},
+		{"notices", testNotices},
+		{"users", testUsers},
+	} {
+		t.Run(chapter.name, func(t *testing.T) { chapter.run(t, fresh) })
+	}
+}
+
+// Sealer returns a sealer whose key is a repeated byte.
+func Sealer(t testing.TB, b byte) *store.Sealer {
+	t.Helper()
+	sealer, err := store.NewSealer(bytes.Repeat([]byte{b}, store.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sealer
+}
+
+// open opens db with the usual key and closes it when t ends.
+func (db Database) open(t testing.TB) store.Store {
+	t.Helper()
+	s, err := db.Open(t, Sealer(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+// start is when everything in these tests begins: in the middle of an hour, not on a whole second.
+var start = time.Date(2026, 11, 21, 8, 20, 0, 123456000, time.UTC)
+
+func minutes(n int) time.Time { return start.Add(time.Duration(n) * time.Minute) }
+
+// judge believes everything at once except down, which takes confirm.failures checks in a row.
+func judge(e store.Endpoint, s store.State, c store.Check) store.State {
+	r := c.Result
+	if s.Status == store.Status(r.Verdict) {
+		s.Streak = store.Streak{}
+		return s
+	}
+	if s.Streak.Verdict != r.Verdict {
+		s.Streak = store.Streak{Verdict: r.Verdict, Since: r.StartedAt, Failure: r.Failure}
+	}
+	s.Streak.Count++
+	if r.Verdict != probe.Down || s.Streak.Count >= e.Confirm.Failures {
+		s.Status, s.Since, s.Failure, s.Streak = store.Status(r.Verdict), s.Streak.Since, s.Streak.Failure, store.Streak{}
+	}
+	return s
+}
+
+// newEndpoint keeps an endpoint that one bad check proves down, as edited.
+func newEndpoint(t testing.TB, s store.Store, name string, edits ...func(*store.Endpoint)) store.Endpoint {
+	t.Helper()
+	e := store.NewEndpoint()
+	e.Name, e.URL, e.Confirm.Failures = name, "https://"+store.Slugify(name)+".example/mcp", 1
+	for _, edit := range edits {
+		edit(&e)
+	}
+	kept, err := s.CreateEndpoint(t.Context(), e)
+	if err != nil {
+		t.Fatalf("CreateEndpoint(%q): %v", name, err)
+	}
+	return kept
+}
+
+func newChannel(t testing.TB, s store.Store, name string) store.Channel {
+	t.Helper()
+	c, err := s.CreateChannel(t.Context(), store.Channel{
+		Name:    name,
+		Type:    store.ChannelSlack,
+		Secrets: map[string]string{"webhook_url": "https://hooks.example/" + name},
+	})
+	if err != nil {
+		t.Fatalf("CreateChannel(%q): %v", name, err)
+	}
+	return c
+}
+
+// to adds channels to an endpoint.
+func to(channels ...store.Channel) func(*store.Endpoint) {
+	return func(e *store.Endpoint) {
+		for _, c := range channels {
+			e.Channels = append(e.Channels, c.ID)
+		}
+	}
+}
+
+// checkAt returns a check of e with a verdict, as plain as can be.
+func checkAt(e store.Endpoint, at time.Time, verdict probe.Verdict) store.Check {
+	r := probe.Result{StartedAt: at, Duration: 80 * time.Millisecond, Kind: probe.KindMCP, Verdict: verdict}
+	if verdict != probe.Up {
+		r.Failure = &probe.Failure{Step: "tools/list", Class: probe.ClassRPCError, Code: -32603, Message: "Internal error"}
+	}
+	return store.NewCheck(e.ID, "default", at, r)
+}
+
+// record keeps checks as one group, all of which must be kept.
+func record(t testing.TB, s store.Store, checks ...store.Check) []store.Outcome {
+	t.Helper()
+	outcomes, err := s.Record(t.Context(), checks, judge)
+	if err != nil {
+		t.Fatalf("Record: %v", err)
+	}
+	for i, o := range outcomes {
+		if !o.Kept {
+			t.Fatalf("Record did not keep check %d of %d", i+1, len(checks))
+		}
+	}
+	return outcomes
+}
+
+func overview(t testing.TB, s store.Store, slug string) store.Overview {
+	t.Helper()
+	o, err := s.Endpoint(t.Context(), slug)
+	if err != nil {
+		t.Fatalf("Endpoint(%q): %v", slug, err)
+	}
+	return o
+}
+
+func incident(t testing.TB, s store.Store, id string) store.Incident {
+	t.Helper()
+	i, err := s.Incident(t.Context(), id)
+	if err != nil {
+		t.Fatalf("Incident(%q): %v", id, err)
+	}
+	return i
+}
+
+func allChecks(t testing.TB, s store.Store, e store.Endpoint) []store.Check {
+	t.Helper()
+	page, err := s.Checks(t.Context(), store.CheckFilter{EndpointID: e.ID, Limit: store.MaxLimit})
+	if err != nil {
+		t.Fatalf("Checks: %v", err)
+	}
+	return page.Items
+}
+
+func pending(t testing.TB, s store.Store) int {
+	t.Helper()
+	n, err := s.PendingNotices(t.Context())
+	if err != nil {
+		t.Fatalf("PendingNotices: %v", err)
+	}
+	return n
+}
+
+// walk reads a list page by page and returns the names of its items in order.
+func walk[T any](t testing.TB, name func(T) string, page func(cursor string) (store.Page[T], error)) []string {
+	t.Helper()
+	var names []string
+	for cursor, pages := "", 0; ; pages++ {
+		p, err := page(cursor)
+		if err != nil {
+			t.Fatalf("page %d: %v", pages+1, err)
+		}
+		for _, item := range p.Items {
+			names = append(names, name(item))
+		}
+		if p.Next == "" {
+			return names
+		}
+		if pages > 1000 {
+			t.Fatal("the pages never end")
+		}
+		cursor = p.Next
+	}
+}
+
+// badCursors are texts that no list handed out.
+func badCursors() []string {
+	return []string{
+		"?", "AAAA", "bnVsbA", "e30", "W10",
+		store.NameCursor("elsewhere", "x"), store.TimeCursor("elsewhere", start, "x"),
+		store.NameCursor("endpoints", "a\x00b"),
+		store.TimeCursor("checks", time.UnixMicro(1<<62), "x"), store.TimeCursor("incidents", time.UnixMicro(-1<<62), "x"),
+	}
 }

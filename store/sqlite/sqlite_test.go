@@ -1,0 +1,31 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"testing"
+
+	"github.com/rollcallhq/rollcall/store"
+	"github.com/rollcallhq/rollcall/store/sqlite"
+	"github.com/rollcallhq/rollcall/store/storetest"
+)
+
+func TestStore(t *testing.T) { storetest.Run(t, fresh) }
+
+func fresh(t testing.TB) storetest.Database {
+	path := storetest.SQLite(t)
+	return storetest.Database{
+		Open: func(t testing.TB, sealer *store.Sealer) (store.Store, error) { return sqlite.Open(t.Context(), path, sealer) },
+		SQL:  func(t testing.TB) *sql.DB { return openSQL(t, path) },
+	}
+}
+
+// openSQL opens the file beside the store.
+func openSQL(t testing.TB, path string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
