@@ -118,16 +118,14 @@ func (q question) body(id string) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// send sends the request and follows the redirects that may be followed.
+// send sends the request and follows the redirects that may be followed. It calls connected for each time it is sent.
 func (c *conversation) send(dialCtx, ctx context.Context, q question, body []byte, watch *stopwatch, connected func()) (*http.Response, error) {
 	for {
-		resp, err := c.line.roundTrip(dialCtx, ctx, func(ctx context.Context) (*http.Request, error) {
-			req, err := c.request(ctx, q, body)
-			if err == nil {
-				c.transcript.sent(q.step, time.Since(c.started), req, body)
-			}
-			return req, err
-		}, watch, connected)
+		build := func(ctx context.Context) (*http.Request, error) { return c.request(ctx, q, body) }
+		resp, err := c.line.roundTrip(dialCtx, ctx, build, watch, func(req *http.Request) {
+			connected()
+			c.transcript.sent(q.step, time.Since(c.started), req, body)
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -8,7 +8,8 @@ type Class string
 // Ours: the probe could not, or would not, ask.
 const (
 	// ClassProbeError means that we failed before anything could be learnt: a target that cannot be turned into a
-	// request. Example: a header value that net/http refuses. Verdict unknown.
+	// request, a machine without a route, a socket or a resolver, a check that its caller cancelled. Example: "the
+	// resolver of this machine cannot be reached". Verdict unknown.
 	ClassProbeError Class = "probe_error"
 	// ClassEgressBlocked means that the endpoint's name leads to an address that this service is not allowed to dial.
 	// Example: a host that resolves to 169.254.169.254. Verdict unknown.
@@ -22,8 +23,8 @@ const (
 const (
 	// ClassDNS means that the host name has no address. Example: NXDOMAIN. Verdict down.
 	ClassDNS Class = "dns"
-	// ClassConnect means that no connection came about, or that it broke before an answer began. Example: connection
-	// refused. Verdict down.
+	// ClassConnect means that no connection came about, that it broke before an answer began, or that what came is not
+	// HTTP. Example: connection refused. Verdict down.
 	ClassConnect Class = "connect"
 	// ClassTLS means that the TLS handshake failed. Example: certificate expired. Verdict down.
 	ClassTLS Class = "tls"
@@ -37,12 +38,12 @@ const (
 	// ClassHTTPStatus means an HTTP status that the protocol does not allow here, with a body that is not JSON-RPC.
 	// Example: 502 from a gateway; as a warning: 200 where 202 is due. Verdict down.
 	ClassHTTPStatus Class = "http_status"
-	// ClassRedirect means a redirect that a probe must not follow: 301, 302 and 303 lose the body, another host or a
-	// step down to http could leak credentials, and more than three hops are a loop. As a warning: a redirect that was
-	// followed. Verdict down.
+	// ClassRedirect means a redirect that a probe must not follow: 301, 302 and 303 lose the body, another host or a step
+	// down to http could leak credentials, and more than three hops are a loop. Example: 302 to /login. As a warning: a
+	// redirect that was followed. Verdict down.
 	ClassRedirect Class = "redirect"
-	// ClassRateLimited means that the endpoint asks us to come less often: 429, or a quota in its own words. Verdict
-	// unknown.
+	// ClassRateLimited means that the endpoint asks us to come less often or to pay: 429, 402, or a quota in its own
+	// words. Example: -32005 "daily request limit exceeded". Verdict unknown.
 	ClassRateLimited Class = "rate_limited"
 	// ClassBlocked means that a bot wall answered in place of the endpoint. Example: a "Just a moment…" page. Verdict
 	// unknown.
@@ -51,7 +52,7 @@ const (
 	// "Invalid Host header". Verdict degraded.
 	ClassHostRejected Class = "host_rejected"
 	// ClassAuthRequired means that the endpoint wants credentials and we sent none. Example: 401 with a
-	// WWW-Authenticate header. Verdict gated.
+	// WWW-Authenticate header, or a bare 403. Verdict gated.
 	ClassAuthRequired Class = "auth_required"
 	// ClassAuthForbidden means that the credentials sent are known but do not suffice. Example: 403
 	// insufficient_scope. Verdict gated.
@@ -59,15 +60,17 @@ const (
 	// ClassCredentialRejected means that the credentials we were given are not accepted. Example: 401 to a request
 	// with an Authorization header. Verdict gated.
 	ClassCredentialRejected Class = "credential_rejected"
-	// ClassAuthNotAdvertised is a warning beside the three above: a 401 that does not say how to authenticate (RFC
-	// 9110 §11.6.1 wants WWW-Authenticate).
+	// ClassAuthNotAdvertised is a warning beside the three above: a 401 that does not say how to authenticate (RFC 9110
+	// §11.6.1 wants WWW-Authenticate). Example: 401 with {"error":"unauthorized"} alone.
 	ClassAuthNotAdvertised Class = "auth_not_advertised"
-	// ClassContentType means a body of a type that cannot hold the answer, such as an HTML page. As a warning: JSON-RPC
+	// ClassContentType means a body of a type that cannot hold the answer. Example: an HTML page. As a warning: JSON-RPC
 	// sent under a wrong or missing Content-Type. Verdict down.
 	ClassContentType Class = "content_type"
-	// ClassTruncatedBody means that the body ended before its announced length. Verdict down.
+	// ClassTruncatedBody means that the body ended before its announced end. Example: a proxy that gives up in the middle
+	// of an answer. Verdict down.
 	ClassTruncatedBody Class = "truncated_body"
-	// ClassBodyTooLarge means that the answer is larger than a probe is willing to read. Verdict down.
+	// ClassBodyTooLarge means that the answer, body or header, is larger than a probe is willing to read. Example: a body
+	// of 9 MiB. Verdict down.
 	ClassBodyTooLarge Class = "body_too_large"
 )
 
@@ -76,15 +79,18 @@ const (
 	// ClassSSEFraming means an event stream that breaks its own grammar or bounds. Example: an event of 8 MiB. Verdict
 	// down.
 	ClassSSEFraming Class = "sse_framing"
-	// ClassSSENoResponse means that the stream ended without the answer to our request. Verdict down.
+	// ClassSSENoResponse means that the stream ended without the answer to our request. Example: an event that only tells
+	// its id, then the end. Verdict down.
 	ClassSSENoResponse Class = "sse_no_response"
-	// ClassStreamNotClosed is a warning: the answer came but the server left its stream open.
+	// ClassStreamNotClosed is a warning: the answer came but the server left its stream open. Example: a stream that keeps
+	// sending comments.
 	ClassStreamNotClosed Class = "stream_not_closed"
 )
 
 // JSON and the JSON-RPC envelope.
 const (
-	// ClassInvalidJSON means a body that is not JSON: empty, cut short, or with something behind it. Verdict down.
+	// ClassInvalidJSON means a body that is not JSON: empty, cut short, or with something behind it. Example: 200 without
+	// a body. Verdict down.
 	ClassInvalidJSON Class = "invalid_json"
 	// ClassInvalidEnvelope means JSON that is not a JSON-RPC 2.0 response. Example: neither result nor error. As a
 	// warning: a deviation that leaves the meaning clear. Verdict down.
@@ -98,25 +104,29 @@ const (
 
 // MCP.
 const (
-	// ClassVersionUnsupported means that the server is alive but shares no protocol version with us. Verdict down.
+	// ClassVersionUnsupported means that the server is alive but shares no protocol version with us. Example: -32022 with
+	// supported ["2027-01-01"]. Verdict down.
 	ClassVersionUnsupported Class = "version_unsupported"
-	// ClassVersionUnofficial is a warning: a version that looks like a date but that no specification knows. Verdict
-	// degraded.
+	// ClassVersionUnofficial means a version that looks like a date but that no specification knows; the conversation
+	// goes on with it. Example: 2024-10-07. Verdict degraded.
 	ClassVersionUnofficial Class = "version_unofficial"
 	// ClassHandshakeInvalid means that the handshake's result lacks what the specification requires. Example: no
 	// serverInfo. Verdict degraded.
 	ClassHandshakeInvalid Class = "handshake_invalid"
-	// ClassCapabilityMissing means that the server does not offer what it was expected to. Verdict degraded.
+	// ClassCapabilityMissing means that the server does not offer what it was expected to. Example: a JSON-RPC server that
+	// is neither MCP nor a chain node, probed with kind auto. Verdict degraded.
 	ClassCapabilityMissing Class = "capability_missing"
 	// ClassSessionLost means that the server forgot the session in the middle of the check, also after a second try.
-	// Verdict degraded.
+	// Example: 404 "Session not found". As a warning: it was well after the second try. Verdict degraded.
 	ClassSessionLost Class = "session_lost"
-	// ClassSchemaInvalid means that a result does not have the shape its schema requires. Example: a tool without a
-	// name. Verdict degraded.
+	// ClassSchemaInvalid means that a result does not have the shape its schema requires. Example: a tool without a name.
+	// As a warning: more of the same, or that such a server works for clients of the older era. Verdict degraded.
 	ClassSchemaInvalid Class = "schema_invalid"
-	// ClassCursorLoop means that the pages of a list go round in circles. Verdict degraded.
+	// ClassCursorLoop means that the pages of a list go round in circles. Example: nextCursor "a" on every page. Verdict
+	// degraded.
 	ClassCursorLoop Class = "cursor_loop"
-	// ClassPageLimit means a list of more pages than a probe is willing to read. Verdict degraded.
+	// ClassPageLimit means a list of more pages than a probe is willing to read. Example: a 51st page of tools. Verdict
+	// degraded.
 	ClassPageLimit Class = "page_limit"
 )
 
@@ -125,7 +135,8 @@ const (
 	// ClassAssertionFailed means a result that is not what this kind of endpoint must answer. Example: eth_blockNumber
 	// answering null. Verdict down.
 	ClassAssertionFailed Class = "assertion_failed"
-	// ClassSlow means a healthy answer that took longer than the endpoint's degraded_over. Verdict degraded.
+	// ClassSlow means a healthy answer that took longer than the endpoint's degraded_over. Example: 6s of an allowed 5s.
+	// Verdict degraded.
 	ClassSlow Class = "slow"
 )
 

@@ -115,13 +115,18 @@ func (c *conversation) explainBody(ctx context.Context, err error, watch *stopwa
 	}
 }
 
-// netWords says an error of the network shortly, without the addresses that net puts before it.
+// netWords says an error of the network shortly: "connection refused by 192.0.2.7:443".
 func netWords(err error) string {
-	if errno, ok := errors.AsType[syscall.Errno](err); ok {
-		return errno.Error()
+	where := ""
+	op, ok := errors.AsType[*net.OpError](err)
+	if ok && op.Op == "dial" && op.Addr != nil {
+		where = " by " + op.Addr.String()
 	}
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Err != nil {
-		return op.Err.Error()
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return errno.Error() + where
+	}
+	if ok && op.Err != nil {
+		return op.Err.Error() + where
 	}
 	return err.Error()
 }

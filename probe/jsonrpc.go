@@ -254,6 +254,12 @@ func (o object) object(name string) (object, bool) {
 	return inner, err == nil
 }
 
+// offers reports whether the member of this name declares something. Some languages write an empty object as [].
+func (o object) offers(name string) bool {
+	raw, ok := o.get(name)
+	return ok && !isNull(raw) && string(raw) != "false"
+}
+
 // repeated returns the name of an envelope member that comes more than once, or "".
 func (o object) repeated() string {
 	for _, name := range []string{"jsonrpc", "id", "result", "error", "method"} {

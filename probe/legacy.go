@@ -167,7 +167,7 @@ func (c *conversation) readHandshake(a *answer, asked string) peer {
 	if !ok {
 		c.flag(a.step, ClassHandshakeInvalid, "the answer to initialize has no capabilities")
 	}
-	_, p.tools = capabilities.object("tools")
+	p.tools = capabilities.offers("tools")
 	info, ok := result.object("serverInfo")
 	if !c.learnServer(info) || !ok {
 		c.flag(a.step, ClassHandshakeInvalid, "the answer to initialize does not name server and version")

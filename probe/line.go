@@ -27,7 +27,7 @@ func (e dialError) Unwrap() error { return e.error }
 // roundTrip sends the request that build makes and returns the answer to it, as soon as its header is there. It dials,
 // where it has to, under dialCtx, calls connected, and asks under ctx. A server may close an idle connection just when a request is on
 // its way: such a request is sent once more on a fresh connection.
-func (l *line) roundTrip(dialCtx, ctx context.Context, build func(context.Context) (*http.Request, error), watch *stopwatch, connected func()) (*http.Response, error) {
+func (l *line) roundTrip(dialCtx, ctx context.Context, build func(context.Context) (*http.Request, error), watch *stopwatch, connected func(*http.Request)) (*http.Response, error) {
 	for {
 		req, err := build(httptrace.WithClientTrace(ctx, watch.requestTrace()))
 		if err != nil {
@@ -36,7 +36,7 @@ func (l *line) roundTrip(dialCtx, ctx context.Context, build func(context.Contex
 		if err := l.connect(dialCtx, req.URL, watch); err != nil {
 			return nil, dialError{err}
 		}
-		connected()
+		connected(req)
 		reused := l.used
 		watch.enter(stageWrite)
 		resp, err := l.conn.RoundTrip(req)

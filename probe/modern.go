@@ -128,7 +128,7 @@ func (c *conversation) readDiscovery(a answer, d discovery) discovery {
 	if !ok {
 		c.flag(a.step, ClassHandshakeInvalid, "the answer to server/discover has no capabilities")
 	}
-	_, d.peer.tools = capabilities.object("tools")
+	d.peer.tools = capabilities.offers("tools")
 	if meta, ok := result.object("_meta"); ok {
 		info, _ := meta.object("io.modelcontextprotocol/serverInfo")
 		c.learnServer(info)

@@ -70,7 +70,7 @@ type Result struct {
 	StartedAt time.Time
 	Duration  time.Duration // from StartedAt until the last step of the verdict ended; closing the session not counted
 	Kind      Kind          // what the endpoint turned out to be; never KindAuto unless nothing was found out
-	Era       Era           // for MCP: the era that answered; what the caller hands in next time
+	Era       Era           // what the caller hands in next time: the era of MCP that answered, else that of the Target
 	Verdict   Verdict
 	Failure   *Failure // why Verdict is not up; nil when it is
 	Steps     []Step   // in the order in which they were sent
@@ -101,7 +101,7 @@ type Step struct {
 	Phases     Phases
 	HTTPStatus int    // 0 when no answer came
 	Class      Class  // empty when the step went well
-	Code       int    // JSON-RPC error code, else HTTP status, of a step with a Class; 0 when none came
+	Code       int    // the JSON-RPC error code or HTTP status that came with Class; 0 when none came
 	Message    string // as in Failure
 	BytesIn    int64  // of the response body
 	BytesOut   int64  // of the request body

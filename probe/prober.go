@@ -114,7 +114,8 @@ func (p *Prober) version() string {
 	return p.Version
 }
 
-// dialer returns the transport that all checks dial through. It pools nothing: every check owns its connection.
+// dialer returns the transport that all checks dial through. It pools nothing, every check owns its connection, and it
+// takes no proxy from the environment, which would be asked in place of the address that was checked.
 func (p *Prober) dialer() *http.Transport {
 	p.once.Do(func() {
 		p.transport = &http.Transport{

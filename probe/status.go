@@ -16,7 +16,7 @@ func (c *conversation) statusSpeaks(q question, a *answer, r *reading) *problem 
 	if a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable {
 		c.result.RetryAfter = retryAfter(a.header, time.Now())
 	}
-	words := statusWords(a.status) + after(c.answerWords(a))
+	words := statusMessage(a.status, c.answerWords(a))
 	switch {
 	case !r.found && botWall(a.status, a.header, r.body):
 		return &problem{ClassBlocked, a.status, "a bot wall answered: " + words}
@@ -39,7 +39,7 @@ func (c *conversation) judgeStatus(q question, a *answer, r *reading) *problem {
 	if p := c.statusSpeaks(q, a, r); p != nil {
 		return p
 	}
-	message := statusWords(a.status) + after(a.words)
+	message := statusMessage(a.status, a.words)
 	success := a.status >= 200 && a.status < 300
 	switch {
 	case success && (q.notify || q.bare):
@@ -83,6 +83,14 @@ func (c *conversation) answerWords(a *answer) string {
 
 func statusWords(status int) string {
 	return strings.TrimSpace(strconv.Itoa(status) + " " + http.StatusText(status))
+}
+
+// statusMessage joins a status and what the endpoint says about it, which often is the status again.
+func statusMessage(status int, words string) string {
+	if strings.HasPrefix(words, strconv.Itoa(status)) {
+		return words
+	}
+	return statusWords(status) + after(words)
 }
 
 // hostWords reports whether a refusal is about the Host or Origin that a server was called by.
