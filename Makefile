@@ -11,12 +11,12 @@ FUZZTIME ?= 10s
 BENCHTIME ?= 1s
 
 # golangci-lint has two hundred dependencies, so it is pinned in a module of its own.
-lint := go tool -modfile=.ci/tools/go.mod golangci-lint
+golangci-lint := go tool -modfile=.ci/tools/go.mod golangci-lint
 step = printf '\n\033[1m== %s\033[0m\n'
 
 .PHONY: help
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: test
 test: deps check race ## install what is missing, then check and test everything; what .ci/run calls
@@ -28,18 +28,33 @@ deps: ## install what the tests need where possible, else say how to
 	@.ci/deps
 
 .PHONY: check
-check: ## gofmt, go vet, staticcheck, golangci-lint, go.mod
+check: format tidy vet staticcheck lint ## the five below
+
+.PHONY: format
+format: ## what gofmt would change
 	@$(step) "gofmt"
 	@unformatted=$$(find . \( -name node_modules -o -name .git \) -prune -o -name '*.go' -exec gofmt -l {} +); \
 	  [ -z "$$unformatted" ] || { printf 'not formatted, run gofmt -w on:\n%s\n' "$$unformatted"; exit 1; }
+
+.PHONY: tidy
+tidy: ## what go mod tidy would change
 	@$(step) "go mod tidy -diff"
 	@go mod tidy -diff
+
+.PHONY: vet
+vet: ## go vet
 	@$(step) "go vet"
 	@go vet ./...
+
+.PHONY: staticcheck
+staticcheck: ## honnef.co/go/tools
 	@$(step) "staticcheck"
 	@go tool staticcheck ./...
+
+.PHONY: lint
+lint: ## golangci-lint
 	@$(step) "golangci-lint"
-	@$(lint) run ./...
+	@$(golangci-lint) run ./...
 
 .PHONY: race
 race: ## every test with the race detector: SQLite, Postgres, real peers
