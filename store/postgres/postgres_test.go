@@ -2,6 +2,8 @@ package postgres_test
 
 import (
 	"database/sql"
+	"fmt"
+	"sync/atomic"
 	"testing"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
@@ -11,13 +13,25 @@ import (
 	"github.com/rollcallhq/rollcall/store/storetest"
 )
 
-func TestStore(t *testing.T) { storetest.Run(t, fresh) }
-
-func fresh(t testing.TB) storetest.Database {
+func TestStore(t *testing.T) {
 	url := storetest.Postgres(t)
+	storetest.Run(t, func(t testing.TB) storetest.Database { return fresh(t, url) })
+}
+
+var schemas atomic.Int64
+
+// fresh makes an empty schema in the database at url: as good as a database of its own, and ten times as fast.
+func fresh(t testing.TB, url string) storetest.Database {
+	schema := fmt.Sprintf("schema_%d", schemas.Add(1))
+	if _, err := openSQL(t, url).ExecContext(t.Context(), "CREATE SCHEMA "+schema); err != nil {
+		t.Fatal(err)
+	}
+	url += "&search_path=" + schema
 	return storetest.Database{
-		Open: func(t testing.TB, sealer *store.Sealer) (store.Store, error) { return postgres.Open(t.Context(), url, sealer) },
-		SQL:  func(t testing.TB) *sql.DB { return openSQL(t, url) },
+		Open: func(t testing.TB, sealer *store.Sealer) (store.Store, error) {
+			return postgres.Open(t.Context(), url, sealer)
+		},
+		SQL: func(t testing.TB) *sql.DB { return openSQL(t, url) },
 	}
 }
 

@@ -14,8 +14,10 @@ func TestStore(t *testing.T) { storetest.Run(t, fresh) }
 func fresh(t testing.TB) storetest.Database {
 	path := storetest.SQLite(t)
 	return storetest.Database{
-		Open: func(t testing.TB, sealer *store.Sealer) (store.Store, error) { return sqlite.Open(t.Context(), path, sealer) },
-		SQL:  func(t testing.TB) *sql.DB { return openSQL(t, path) },
+		Open: func(t testing.TB, sealer *store.Sealer) (store.Store, error) {
+			return sqlite.Open(t.Context(), path, sealer)
+		},
+		SQL: func(t testing.TB) *sql.DB { return openSQL(t, path) },
 	}
 }
 

@@ -46,7 +46,10 @@ func Run(t *testing.T, fresh func(t testing.TB) Database) {
 		{"notices", testNotices},
 		{"users", testUsers},
 	} {
-		t.Run(chapter.name, func(t *testing.T) { chapter.run(t, fresh) })
+		t.Run(chapter.name, func(t *testing.T) {
+			t.Parallel() // chapters share nothing: each of their cases has a database of its own
+			chapter.run(t, fresh)
+		})
 	}
 }
 

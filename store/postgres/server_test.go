@@ -1,0 +1,165 @@
+package postgres_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollcallhq/rollcall/migrations"
+	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/store"
+	"github.com/rollcallhq/rollcall/store/postgres"
+	"github.com/rollcallhq/rollcall/store/storetest"
+)
+
+func TestNoErrorOfOpeningHoldsThePassword(t *testing.T) {
+	const password = "s3cretpass"
+	for name, url := range map[string]string{
+		"nobody listens":    "postgres://rollcall:" + password + "@127.0.0.1:1/rollcall?connect_timeout=2",
+		"no such host":      "postgres://rollcall:" + password + "@host.invalid/rollcall?connect_timeout=2",
+		"port out of range": "postgres://rollcall:" + password + "@127.0.0.1:99999/rollcall",
+		"not a port":        "postgres://rollcall:" + password + "@127.0.0.1:x/rollcall",
+		"special character": "postgres://rollcall:%zz" + password + "@127.0.0.1/rollcall",
+		"unknown setting":   "postgres://rollcall:" + password + "@127.0.0.1/rollcall?sslmode=perhaps",
+		"in the query":      "postgres://127.0.0.1:1/rollcall?password=" + password + "&connect_timeout=2",
+		"words":             "host=127.0.0.1 port=1 password=" + password,
+	} {
+		db, err := postgres.Open(t.Context(), url, storetest.Sealer(t, 1))
+		if err == nil {
+			_ = db.Close()
+			t.Errorf("%s: opened", name)
+			continue
+		}
+		if strings.Contains(err.Error(), password) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %q, want one line without the password", name, err)
+		}
+	}
+}
+
+func TestAServerThatIsAwayAtStartIsAnErrorInTime(t *testing.T) {
+	server := storetest.PostgresServer(t)
+	server.Stop(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	_, err := postgres.Open(ctx, server.URL(), storetest.Sealer(t, 1))
+	if err == nil || !strings.Contains(err.Error(), "no connection to Postgres at 127.0.0.1:") || ctx.Err() != nil {
+		t.Errorf("Open: error %v, want one that says where nobody answers, before the time is up", err)
+	}
+}
+
+func TestAServerThatGoesAwayAndComesBack(t *testing.T) {
+	server := storetest.PostgresServer(t)
+	db, err := postgres.Open(t.Context(), server.URL(), storetest.Sealer(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close() //nolint:errcheck // it never fails
+	e := store.NewEndpoint()
+	e.Name, e.URL = "Weather", "https://weather.example"
+	if e, err = db.CreateEndpoint(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	at := time.Now()
+	group := []store.Check{store.NewCheck(e.ID, "default", at, probe.Result{StartedAt: at, Verdict: probe.Up})}
+	believe := func(_ store.Endpoint, s store.State, _ store.Check) store.State { return s }
+
+	server.Stop(t)
+	if _, err := db.Record(t.Context(), group, believe); !store.IsFailure(err) {
+		t.Errorf("Record while the server is away: error %v, want a failure", err)
+	}
+	if err := db.Ping(t.Context()); !store.IsFailure(err) {
+		t.Errorf("Ping while the server is away: error %v, want a failure", err)
+	}
+	if _, err := db.Endpoint(t.Context(), e.Slug); !store.IsFailure(err) {
+		t.Errorf("Endpoint while the server is away: error %v, want a failure", err)
+	}
+
+	server.Start(t)
+	if err := db.Ping(t.Context()); err != nil {
+		t.Errorf("Ping when it is back: %v", err)
+	}
+	out, err := db.Record(t.Context(), group, believe)
+	if err != nil || !out[0].Kept {
+		t.Errorf("Record when it is back = %+v, %v, want the check kept", out, err)
+	}
+}
+
+func TestMigrateSaysWhatItDid(t *testing.T) {
+	url := storetest.Postgres(t)
+	all, err := migrations.List(migrations.Postgres)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range [][2]int{{0, len(all)}, {len(all), len(all)}} {
+		from, to, err := postgres.Migrate(t.Context(), url)
+		if err != nil || from != want[0] || to != want[1] {
+			t.Errorf("Migrate = from %d to %d, %v, want from %d to %d", from, to, err, want[0], want[1])
+		}
+	}
+}
+
+// Every version that was ever in use must lead to the newest.
+func TestMigrateFromEveryVersion(t *testing.T) {
+	all, err := migrations.List(migrations.Postgres)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for old := range len(all) {
+		url := storetest.Postgres(t)
+		raw := openSQL(t, url)
+		statements := []string{`
+			CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL)`}
+		for _, m := range all[:old] {
+			statements = append(statements, m.SQL,
+				`INSERT INTO schema_migrations VALUES (`+strconv.Itoa(m.Version)+`, '`+m.Name+`', now())`)
+		}
+		for _, statement := range statements {
+			if _, err := raw.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		from, to, err := postgres.Migrate(t.Context(), url)
+		if err != nil || from != old || to != len(all) {
+			t.Errorf("Migrate = from %d to %d, %v, want from %d to %d", from, to, err, old, len(all))
+		}
+		db, err := postgres.Open(t.Context(), url, storetest.Sealer(t, 1))
+		if err != nil {
+			t.Errorf("Open after version %d: %v", old, err)
+			continue
+		}
+		if err := db.Ping(t.Context()); err != nil {
+			t.Errorf("Ping after version %d: %v", old, err)
+		}
+		_ = db.Close()
+	}
+}
+
+func TestWhatIsThereIsExplainedInTheSchema(t *testing.T) {
+	url := storetest.Postgres(t)
+	if _, _, err := postgres.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := openSQL(t, url).QueryContext(t.Context(), `
+		SELECT relname
+		FROM pg_class
+		WHERE relnamespace = 'public'::regnamespace
+		    AND relkind IN ('r', 'v')
+		    AND relname <> 'schema_migrations'
+		    AND obj_description(oid, 'pg_class') IS NULL`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err says what matters
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		t.Errorf("%s has no comment", name)
+	}
+	if err := rows.Err(); err != nil {
+		t.Error(err)
+	}
+}
