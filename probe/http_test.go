@@ -140,6 +140,7 @@ func TestTLS(t *testing.T) {
 }
 
 func TestHTTP2(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var protocols []string
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -89,7 +89,7 @@ func prober() *probe.Prober {
 func ask(t *testing.T, target probe.Target) probe.Result {
 	t.Helper()
 	if target.Timeout == 0 {
-		target.Timeout = 3 * time.Second
+		target.Timeout = 10 * time.Second
 	}
 	return prober().Probe(t.Context(), target)
 }
@@ -143,6 +143,27 @@ func TestMCP(t *testing.T) {
 			want{verdict: probe.Unknown, step: "server/discover", class: probe.ClassProbeRejected, code: -32020, steps: "server/discover!probe_rejected"}},
 		"an answer to anything is no discovery": {faults(probetest.LegacyOnly(), probetest.ResultAt("server/discover", `{}`)), "", 0,
 			want{verdict: up, era: legacy, steps: "server/discover initialize initialized tools/list close"}},
+		"-32022 with old versions only asks for a handshake in the newest of them": {faults(probetest.LegacyOnly(), probetest.StrictVersion("2025-03-26"), probetest.EnvelopeAt("server/discover",
+			`{"jsonrpc":"2.0","id":$id,"error":{"code":-32022,"message":"no","data":{"supported":["2024-11-05","2025-03-26"],"requested":"2026-07-28"}}}`)), "", 0,
+			want{verdict: up, era: legacy, steps: "server/discover!version_unsupported initialize initialized tools/list close"}},
+		"-32022 with versions to come": {faults(probetest.EnvelopeAt("server/discover",
+			`{"jsonrpc":"2.0","id":$id,"error":{"code":-32022,"message":"not this one","data":{"supported":["2027-01-01"]}}}`)), "", 0,
+			want{verdict: down, step: "server/discover", class: probe.ClassVersionUnsupported, code: -32022, message: "not this one", steps: "server/discover!version_unsupported"}},
+		"-32022 with the very version is asked again": {faults(probetest.Once(probetest.EnvelopeAt("server/discover",
+			`{"jsonrpc":"2.0","id":$id,"error":{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}}`))), "", 0,
+			want{verdict: up, era: modern, steps: "server/discover!version_unsupported server/discover tools/list"}},
+		"an event stream of rubbish": {faults(stream("tools/list", "data: rubbish\n\ndata: more\n\n")), "", 0,
+			want{verdict: down, step: "tools/list", class: probe.ClassInvalidJSON, code: 200, era: modern, steps: "server/discover tools/list!invalid_json"}},
+		"an event stream that ends in an event": {faults(stream("tools/list", "id: 1\ndata:\n\ndata: {}\n")), "", 0,
+			want{verdict: down, step: "tools/list", class: probe.ClassSSEFraming, code: 200, message: "middle of an event", era: modern, steps: "server/discover tools/list!sse_framing"}},
+		"an event stream of something else": {faults(stream("tools/list", "data: {}\n\n")), "", 0,
+			want{verdict: down, step: "tools/list", class: probe.ClassInvalidEnvelope, code: 200, era: modern, steps: "server/discover tools/list!invalid_envelope"}},
+		"an event without end": {faults(stream("tools/list", "data: "+strings.Repeat("x", 200<<10))), "", 0,
+			want{verdict: down, step: "tools/list", class: probe.ClassSSEFraming, code: 200, message: "larger", era: modern, steps: "server/discover tools/list!sse_framing"}},
+		"an event stream without end": {faults(stream("tools/list", strings.Repeat("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\n", 8000))), "", 0,
+			want{verdict: down, step: "tools/list", class: probe.ClassBodyTooLarge, code: 200, era: modern, steps: "server/discover tools/list!body_too_large"}},
+		"a body without end": {faults(probetest.HugeBodyAt("tools/list", 300<<10)), "", 0,
+			want{verdict: down, step: "tools/list", class: probe.ClassBodyTooLarge, code: 200, message: "262144 bytes", era: modern, steps: "server/discover tools/list!body_too_large"}},
 		"cursor loop": {faults(probetest.CursorLoop()), "", 0,
 			want{verdict: degraded, step: "tools/list", class: probe.ClassCursorLoop, era: modern, steps: "server/discover tools/list tools/list!cursor_loop"}},
 		"an unofficial version degrades": {faults(probetest.LegacyOnly(), probetest.BadVersion("2024-10-07")), legacy, 0,
@@ -175,23 +196,21 @@ func TestMCP(t *testing.T) {
 			want{verdict: down, step: "tools/list", class: probe.ClassContentType, code: 200, era: modern, steps: "server/discover tools/list!content_type"}},
 		"half a body": {faults(probetest.HalfBodyAt("tools/list")), "", 0,
 			want{verdict: down, step: "tools/list", class: probe.ClassTruncatedBody, code: 200, era: modern, steps: "server/discover tools/list!truncated_body"}},
-		"a body without end": {faults(probetest.HugeBodyAt("tools/list", 9<<20)), "", 0,
-			want{verdict: down, step: "tools/list", class: probe.ClassBodyTooLarge, code: 200, era: modern, steps: "server/discover tools/list!body_too_large"}},
 		"reset": {faults(probetest.ResetAt("tools/list")), "", 0,
 			want{verdict: down, step: "tools/list", class: probe.ClassConnect, era: modern, steps: "server/discover tools/list!connect"}},
 		"reset of discover only": {faults(probetest.ResetAt("server/discover")), "", 0,
 			want{verdict: up, era: legacy, steps: "server/discover!connect initialize initialized tools/list close"}},
 		"connection closed": {faults(probetest.LegacyOnly(), probetest.CloseAt("initialize")), legacy, 0,
 			want{verdict: down, step: "initialize", class: probe.ClassConnect, era: legacy, steps: "initialize!connect", sessions: 1}},
-		"hang at tools/list": {faults(probetest.HangAt("tools/list")), "", 400 * time.Millisecond,
+		"hang at tools/list": {faults(probetest.HangAt("tools/list")), "", time.Second,
 			want{verdict: down, step: "tools/list", class: probe.ClassTimeout, message: "no first byte after", era: modern, steps: "server/discover tools/list!timeout"}},
-		"hang in the body": {faults(probetest.HangBodyAt("tools/list")), "", 400 * time.Millisecond,
+		"hang in the body": {faults(probetest.HangBodyAt("tools/list")), "", time.Second,
 			want{verdict: down, step: "tools/list", class: probe.ClassTimeout, message: "answer not complete after", era: modern, steps: "server/discover tools/list!timeout"}},
-		"hang with a session open": {faults(probetest.LegacyOnly(), probetest.HangAt("tools/list")), legacy, 400 * time.Millisecond,
+		"hang with a session open": {faults(probetest.LegacyOnly(), probetest.HangAt("tools/list")), legacy, time.Second,
 			want{verdict: down, step: "tools/list", class: probe.ClassTimeout, era: legacy, steps: "initialize initialized tools/list!timeout close"}},
-		"hang at discover leaves time for the handshake": {faults(probetest.HangAt("server/discover")), "", 900 * time.Millisecond,
+		"hang at discover leaves time for the handshake": {faults(probetest.HangAt("server/discover")), "", 3 * time.Second,
 			want{verdict: up, era: legacy, steps: "server/discover!timeout initialize initialized tools/list close"}},
-		"stalled stream": {faults(probetest.StalledStreamAt("tools/list")), "", 400 * time.Millisecond,
+		"stalled stream": {faults(probetest.StalledStreamAt("tools/list")), "", time.Second,
 			want{verdict: down, step: "tools/list", class: probe.ClassTimeout, era: modern, steps: "server/discover tools/list!timeout"}},
 		"stream left open": {faults(probetest.LegacyOnly(), probetest.StreamOpenAt("tools/list")), legacy, 0,
 			want{verdict: up, era: legacy, steps: shortSteps, warnings: []string{"tools/list stream_not_closed"}}},
@@ -244,26 +263,33 @@ func TestMCP(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := probetest.MCP(t, tc.faults...)
-			got := ask(t, probe.Target{Kind: probe.KindMCP, URL: s.URL, Era: tc.era, Timeout: tc.within})
+			p := prober()
+			p.Limits = probe.Limits{ResponseBytes: 256 << 10, EventBytes: 128 << 10}
+			got := p.Probe(t.Context(), probe.Target{Kind: probe.KindMCP, URL: s.URL, Era: tc.era, Timeout: tc.within})
 			check(t, got, tc.want)
 			if n := s.Sessions(); n != tc.want.sessions && !strings.Contains(tc.want.steps, "close!") && !strings.Contains(name, "DELETE") {
 				t.Errorf("%d sessions left open, want %d", n, tc.want.sessions)
 			}
-			if tc.within > 0 && got.Duration > tc.within+200*time.Millisecond {
+			if tc.within > 0 && got.Duration > tc.within+2*time.Second {
 				t.Errorf("took %v of %v", got.Duration, tc.within)
 			}
 		})
 	}
 }
 
+func stream(step, events string) probetest.Fault {
+	return probetest.StatusAt(step, 200, "text/event-stream", events)
+}
+
 // What legacy servers were seen to answer to server/discover: each is up all the same.
 func TestDiscoverQuirks(t *testing.T) {
+	t.Parallel()
 	for _, quirk := range probetest.Quirks() {
 		t.Run(string(quirk), func(t *testing.T) {
 			t.Parallel()
 			s := probetest.MCP(t, probetest.DiscoverQuirk(quirk))
 			for _, era := range []probe.Era{"", probe.EraModern, probe.EraLegacy} {
-				r := ask(t, probe.Target{Kind: probe.KindMCP, URL: s.URL, Era: era, Timeout: time.Second})
+				r := ask(t, probe.Target{Kind: probe.KindMCP, URL: s.URL, Era: era, Timeout: 3 * time.Second})
 				if r.Verdict != probe.Up || r.Era != probe.EraLegacy || s.Sessions() != 0 {
 					t.Errorf("remembered as %q: %s, era %q, steps %s, %d sessions, %+v", era, r.Verdict, r.Era, stepLine(r.Steps), s.Sessions(), r.Failure)
 				}

@@ -1,10 +1,16 @@
 package probe_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +103,7 @@ func TestSteps(t *testing.T) {
 }
 
 func TestSlow(t *testing.T) {
+	t.Parallel()
 	s := probetest.EVM(t, probetest.SlowAt("eth_chainId", 60*time.Millisecond))
 	r := ask(t, probe.Target{Kind: probe.KindEVM, URL: s.URL, DegradedOver: 50 * time.Millisecond})
 	check(t, r, want{verdict: probe.Degraded, step: "eth_chainId", class: probe.ClassSlow, message: "more than 50ms", steps: "eth_blockNumber eth_chainId"})
@@ -106,18 +113,31 @@ func TestSlow(t *testing.T) {
 
 	// The time lost to finding out the era is not the endpoint's.
 	mcp := probetest.MCP(t, probetest.DiscoverQuirk(probetest.DiscoverHangs))
-	r = ask(t, probe.Target{Kind: probe.KindMCP, URL: mcp.URL, Timeout: 900 * time.Millisecond, DegradedOver: 250 * time.Millisecond})
-	if r.Verdict != probe.Up || r.Duration < 250*time.Millisecond {
+	r = ask(t, probe.Target{Kind: probe.KindMCP, URL: mcp.URL, Timeout: 3 * time.Second, DegradedOver: 900 * time.Millisecond})
+	if r.Verdict != probe.Up || r.Duration < 900*time.Millisecond {
 		t.Errorf("%s %+v in %v", r.Verdict, r.Failure, r.Duration)
 	}
 }
 
 func TestCancelled(t *testing.T) {
+	t.Parallel()
 	s := probetest.MCP(t, probetest.LegacyOnly(), probetest.HangAt("tools/list"))
 	ctx, cancel := context.WithCancelCause(t.Context())
-	stop := time.AfterFunc(100*time.Millisecond, func() { cancel(errors.New("shutting down")) })
-	defer stop.Stop()
-	r := prober().Probe(ctx, probe.Target{Kind: probe.KindMCP, URL: s.URL, Era: probe.EraLegacy})
+	behind, err := url.Parse(strings.TrimSuffix(s.URL, "/mcp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(behind)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if strings.Contains(string(body), "tools/list") {
+			cancel(errors.New("shutting down"))
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	r := prober().Probe(ctx, probe.Target{Kind: probe.KindMCP, URL: front.URL + "/mcp", Era: probe.EraLegacy})
 	check(t, r, want{verdict: probe.Unknown, step: "tools/list", class: probe.ClassProbeError, message: "cancelled", era: probe.EraLegacy,
 		steps: "initialize initialized tools/list!probe_error close"})
 	if n := s.Sessions(); n != 0 {
@@ -129,8 +149,9 @@ func TestCancelled(t *testing.T) {
 }
 
 func TestDeadlineOfTheCaller(t *testing.T) {
+	t.Parallel()
 	s := probetest.EVM(t, probetest.HangAt("eth_chainId"))
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("a bare cause"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("a bare cause"))
 	defer cancel()
 	r := prober().Probe(ctx, probe.Target{Kind: probe.KindEVM, URL: s.URL})
 	check(t, r, want{verdict: probe.Down, step: "eth_chainId", class: probe.ClassTimeout, message: "no first byte after", steps: "eth_blockNumber eth_chainId!timeout"})
