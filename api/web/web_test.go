@@ -43,14 +43,14 @@ var hostile = []string{
 	`javascript:alert(1)`,
 	`{{.}} {{template "layout"}}`,
 	"\u202eevil\u202c \u0000 \ufeff \xff\xfe",
-	strings.Repeat("ǅ̈́", 3000),
+	strings.Repeat("ǅ̈́", 600),
 }
 
 func TestHostileTextStaysText(t *testing.T) {
 	for name, page := range samples() {
+		want := skeleton(t, render(t, filled(page, "text")))
 		for i, text := range hostile {
 			t.Run(fmt.Sprintf("%s/%d", name, i), func(t *testing.T) {
-				want := skeleton(t, render(t, filled(page, "text")))
 				got := skeleton(t, render(t, filled(page, text)))
 				if got != want {
 					t.Errorf("text %q changed the structure of the page", clip(text))
