@@ -18,6 +18,10 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, func(t testing.TB) storetest.Database { return fresh(t, url) })
 }
 
+func BenchmarkStore(b *testing.B) {
+	storetest.Bench(b, func(t testing.TB) storetest.Database { return fresh(t, storetest.Postgres(t)) })
+}
+
 var schemas atomic.Int64
 
 // fresh makes an empty schema in the database at url: as good as a database of its own, and ten times as fast.

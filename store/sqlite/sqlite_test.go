@@ -11,6 +11,8 @@ import (
 
 func TestStore(t *testing.T) { storetest.Run(t, fresh) }
 
+func BenchmarkStore(b *testing.B) { storetest.Bench(b, fresh) }
+
 func fresh(t testing.TB) storetest.Database {
 	path := storetest.SQLite(t)
 	return storetest.Database{
@@ -21,10 +23,10 @@ func fresh(t testing.TB) storetest.Database {
 	}
 }
 
-// openSQL opens the file beside the store.
+// openSQL opens the file beside the store, with the same regard for the disk.
 func openSQL(t testing.TB, path string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", path)
+	db, err := sql.Open("sqlite", path+"?_synchronous=NORMAL")
 	if err != nil {
 		t.Fatal(err)
 	}
