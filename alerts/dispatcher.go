@@ -260,8 +260,9 @@ func (d *Dispatcher) deliver(work context.Context, l leased) (pause time.Duratio
 	began := time.Now()
 	receipt, err := d.attempt(work, l)
 	settlement, outcome := d.outcome(work, l, receipt, err)
-	d.metrics.observe(l.Channel.Type, outcome, time.Since(began))
+	took := time.Since(began)
 	d.settle(work, l, settlement)
+	d.metrics.observe(l.Channel.Type, outcome, took) // once it is on record
 	if e, ok := errors.AsType[*RetryError](err); ok {
 		pause = e.After
 	}

@@ -37,6 +37,9 @@ func TestKilledInTheMiddleOfAnOutage(t *testing.T) {
 	slack.SetFault(503, 0, "Slack has an outage of its own")
 	server.Stop()
 	rollcall.await("the outage to be seen", func() bool { return rollcall.status("weather") == "down" })
+	rollcall.await("Slack to refuse the alert", func() bool {
+		return rollcall.metric(`rollcall_deliveries_total{outcome="retried",type="slack"}`) >= 1
+	})
 	before := rollcall.incidents("weather")
 	rollcall.kill()
 
