@@ -24,7 +24,10 @@ func (db *DB) LeaseNotices(ctx context.Context, now time.Time, lease time.Durati
 		deliveries, err = db.lease(ctx, tx, now, now.Add(lease), limit)
 		return err
 	})
-	return deliveries, err
+	if err != nil {
+		return nil, err
+	}
+	return deliveries, nil
 }
 
 // dueNotices selects the ids of at most $2 notices that can be handed out at $1.
@@ -37,7 +40,7 @@ const dueNotices = `
 	    AND (n.leased_until IS NULL OR n.leased_until <= $1)
 	    AND c.broken IS NULL
 	    AND NOT EXISTS (
-	        -- what the channel must hear first
+	        -- What the channel must hear first.
 	        SELECT 1
 	        FROM notices earlier
 	        WHERE earlier.incident_id = n.incident_id

@@ -30,7 +30,10 @@ func (db *DB) LeaseNotices(ctx context.Context, now time.Time, lease time.Durati
 		deliveries, err = db.lease(ctx, tx, due, now.Add(lease))
 		return err
 	})
-	return deliveries, err
+	if err != nil {
+		return nil, err
+	}
+	return deliveries, nil
 }
 
 // dueNotices returns the ids of notices that can be handed out at now.
@@ -44,13 +47,13 @@ func dueNotices(ctx context.Context, tx *sql.Tx, now time.Time, limit int) ([]st
 		    AND (n.leased_until IS NULL OR n.leased_until <= ?1)
 		    AND c.broken IS NULL
 		    AND NOT EXISTS (
-		        -- what the channel must hear first
+		        -- What the channel must hear first. The plus keeps SQLite from walking all notices of the channel.
 		        SELECT 1
 		        FROM notices earlier
 		        WHERE earlier.incident_id = n.incident_id
 		            AND earlier.channel_id = n.channel_id
 		            AND earlier.status = 'waiting'
-		            AND earlier.seq < n.seq
+		            AND +earlier.seq < n.seq
 		    )
 		ORDER BY n.due_at, n.seq
 		LIMIT ?2`, now.UnixMicro(), limit)
