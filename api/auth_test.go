@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -141,20 +142,26 @@ func TestAWrongPasswordIsNotToldFromAWrongName(t *testing.T) {
 	}
 }
 
+// guessUntilRefused tries passwords, each time as another user, and fails the test if nobody minds. A budget fills up
+// again while passwords are hashed, so how many tries it takes depends on the machine.
+func (r *rollcall) guessUntilRefused(from func(i int) string) reply {
+	r.t.Helper()
+	for i := range 30 {
+		form := url.Values{"name": {fmt.Sprintf("user%d", i)}, "password": {"guess"}}
+		if got := r.form("/login", form, header("X-Forwarded-For", from(i))); got.status != http.StatusUnauthorized {
+			return got.want(http.StatusTooManyRequests)
+		}
+	}
+	r.t.Fatal("30 guesses, and nobody minds")
+	return reply{}
+}
+
 func TestGuessingPasswordsIsSlow(t *testing.T) {
 	r := start(t)
 	r.login()
-	guess := func(name string, options ...option) reply {
-		t.Helper()
-		return r.form("/login", url.Values{"name": {name}, "password": {"guess"}}, options...)
-	}
-	var last reply
-	for i := range 11 {
-		// A header that anybody can write does not make somebody else of him.
-		last = guess(fmt.Sprintf("user%d", i), header("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i)))
-	}
-	last.want(http.StatusTooManyRequests)
-	if last.header.Get("Retry-After") == "" {
+	// A header that anybody can write does not make somebody else of him.
+	refused := r.guessUntilRefused(func(i int) string { return fmt.Sprintf("198.51.100.%d", i) })
+	if refused.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
 	r.form("/login", url.Values{"name": {"ada"}, "password": {password}}).want(http.StatusTooManyRequests)
@@ -165,20 +172,40 @@ func TestATrustedProxySaysWhoGuesses(t *testing.T) {
 		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	})
 	r.login()
-	guess := func(name, from string) reply {
-		t.Helper()
-		return r.form("/login", url.Values{"name": {name}, "password": {"guess"}}, header("X-Forwarded-For", from))
-	}
-	for i := range 10 {
-		guess(fmt.Sprintf("user%d", i), "203.0.113.7").want(http.StatusUnauthorized)
-	}
-	guess("more", "203.0.113.7").want(http.StatusTooManyRequests)
-	guess("more", "203.0.113.8").want(http.StatusUnauthorized)
-	for i := range 20 {
-		last := guess("ada", fmt.Sprintf("2001:db8:%d::1", i))
-		last.want(http.StatusUnauthorized)
-	}
-	guess("ADA", "2001:db8:99::1").want(http.StatusTooManyRequests)
+	r.guessUntilRefused(func(int) string { return "203.0.113.7" })
+	r.form("/login", url.Values{"name": {"ada"}, "password": {password}}, header("X-Forwarded-For", "203.0.113.8")).want(http.StatusSeeOther)
+}
+
+func TestLoginsAreBoundedPerAddressAndPerName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := api.NewLoginsForTest()
+		free := func(n int, addr, name func(i int) string) (granted int) {
+			for i := range n {
+				if l.Wait(addr(i), name(i)) == 0 {
+					granted++
+				}
+			}
+			return granted
+		}
+		other := func(i int) string { return fmt.Sprintf("user%d", i) }
+		if got := free(50, func(int) string { return "192.0.2.1" }, other); got != 10 {
+			t.Errorf("one address tried %d names at once, want 10", got)
+		}
+		if got := free(50, func(i int) string { return fmt.Sprintf("2001:db8::%x", i) }, other); got != 10 {
+			t.Errorf("one IPv6 network tried %d names at once, want 10", got)
+		}
+		if got := free(50, func(i int) string { return fmt.Sprintf("198.51.100.%d", i) }, func(int) string { return "ada" }); got != 20 {
+			t.Errorf("many addresses tried one name %d times at once, want 20", got)
+		}
+		time.Sleep(time.Minute)
+		if got := free(50, func(int) string { return "192.0.2.1" }, other); got != 10 {
+			t.Errorf("a minute later one address tried %d times, want 10", got)
+		}
+		free(30_000, func(i int) string { return fmt.Sprintf("10.0.%d.%d", i/256, i%256) }, other)
+		if got := l.Size(); got > 20_000 {
+			t.Errorf("%d budgets are remembered, want a bound of 10000 addresses and names each", got)
+		}
+	})
 }
 
 func TestALoginLeadsOnlyToOurOwnPages(t *testing.T) {

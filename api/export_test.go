@@ -1,5 +1,11 @@
 package api
 
+import (
+	"time"
+
+	"github.com/rollcallhq/rollcall/store"
+)
+
 // RouteForTest is one line of the table of routes, for tests that walk all of it.
 type RouteForTest struct {
 	Method string
@@ -23,3 +29,35 @@ var (
 	SafeNextForTest = safeNext
 	BadgesForTest   = []string{badgeGreen, badgeOlive, badgeAmber, badgeRed, badgeBlue, badgeGrey, badgeLabel}
 )
+
+// LoginsForTest bounds how often somebody may try a password.
+type LoginsForTest struct{ l *logins }
+
+// NewLoginsForTest returns the bounds of a fresh server.
+func NewLoginsForTest() LoginsForTest { return LoginsForTest{newLogins()} }
+
+// Wait takes an attempt and returns zero, or how long to wait before the next.
+func (t LoginsForTest) Wait(addr, name string) time.Duration { return t.l.wait(addr, name) }
+
+// Size returns how many budgets are remembered.
+func (t LoginsForTest) Size() int { return len(t.l.addrs.byKey) + len(t.l.names.byKey) }
+
+// ReadBodyForTest reads data as the body of POST /api/v1/endpoints and returns the fields it complains of.
+func ReadBodyForTest(data []byte) (fields []string, err error) {
+	m, err := readObject(data)
+	if err != nil {
+		return nil, err
+	}
+	in := readEndpoint(m)
+	m.rest()
+	for _, p := range *m.mistakes {
+		fields = append(fields, p.Field)
+	}
+	_, _ = in.onto(store.NewEndpoint())
+	return fields, nil
+}
+
+// DrawBadgeForTest draws a badge in the n-th style.
+func DrawBadgeForTest(label, message string, n uint8) []byte {
+	return badge{label, message, badgeGrey}.draw(styles[int(n)%len(styles)])
+}

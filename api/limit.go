@@ -85,8 +85,9 @@ func (b *buckets) take(key string) time.Duration {
 	return d
 }
 
-// makeRoomLocked forgets buckets that have filled up again, and any one when there are none: forgetting gives somebody
-// a fresh budget, growing without bound gives everybody an outage.
+// makeRoomLocked forgets buckets that have filled up again, and others at random where those are too few: forgetting
+// gives somebody a fresh budget, growing without bound gives everybody an outage. It makes room for many at once, so
+// that a flood of strangers does not walk through all of them for each.
 func (b *buckets) makeRoomLocked(now time.Time) {
 	if len(b.byKey) < maxBuckets {
 		return
@@ -97,7 +98,7 @@ func (b *buckets) makeRoomLocked(now time.Time) {
 		}
 	}
 	for key := range b.byKey {
-		if len(b.byKey) < maxBuckets {
+		if len(b.byKey) <= maxBuckets*9/10 {
 			return
 		}
 		delete(b.byKey, key)

@@ -111,7 +111,7 @@ func TestWhoeverLeavesIsNotAnError(t *testing.T) {
 	}))
 	t.Cleanup(r.http.Close)
 	ctx, leave := context.WithCancel(t.Context())
-	q, err := http.NewRequestWithContext(ctx, "POST", r.http.URL+"/api/v1/check", strings.NewReader(`{"url": "https://a.example"}`))
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, r.http.URL+"/api/v1/check", strings.NewReader(`{"url": "https://a.example"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
