@@ -12,13 +12,13 @@ type specialRange struct {
 // addresses at which clouds hand out the secrets of a machine. The narrow come before the wide: the first match names
 // the range.
 var specialRanges = []specialRange{
-	{netip.MustParsePrefix("169.254.169.254/32"), "cloud metadata address"},
-	{netip.MustParsePrefix("169.254.170.2/32"), "cloud metadata address"},
-	{netip.MustParsePrefix("100.100.100.200/32"), "cloud metadata address"},
-	{netip.MustParsePrefix("192.0.0.192/32"), "cloud metadata address"},
-	{netip.MustParsePrefix("168.63.129.16/32"), "cloud metadata address"},
-	{netip.MustParsePrefix("fd00:ec2::254/128"), "cloud metadata address"},
-	{netip.MustParsePrefix("fd20:ce::254/128"), "cloud metadata address"},
+	{netip.MustParsePrefix("169.254.169.254/32"), "cloud metadata range"},
+	{netip.MustParsePrefix("169.254.170.2/32"), "cloud metadata range"},
+	{netip.MustParsePrefix("100.100.100.200/32"), "cloud metadata range"},
+	{netip.MustParsePrefix("192.0.0.192/32"), "cloud metadata range"},
+	{netip.MustParsePrefix("168.63.129.16/32"), "cloud metadata range"},
+	{netip.MustParsePrefix("fd00:ec2::254/128"), "cloud metadata range"},
+	{netip.MustParsePrefix("fd20:ce::254/128"), "cloud metadata range"},
 
 	{netip.MustParsePrefix("0.0.0.0/8"), "unspecified range"},
 	{netip.MustParsePrefix("10.0.0.0/8"), "private range"},
@@ -34,11 +34,11 @@ var specialRanges = []specialRange{
 	{netip.MustParsePrefix("198.51.100.0/24"), "documentation range"},
 	{netip.MustParsePrefix("203.0.113.0/24"), "documentation range"},
 	{netip.MustParsePrefix("224.0.0.0/4"), "multicast range"},
-	{netip.MustParsePrefix("255.255.255.255/32"), "broadcast address"},
+	{netip.MustParsePrefix("255.255.255.255/32"), "broadcast range"},
 	{netip.MustParsePrefix("240.0.0.0/4"), "reserved range"},
 
-	{netip.MustParsePrefix("::/128"), "unspecified address"},
-	{netip.MustParsePrefix("::1/128"), "loopback address"},
+	{netip.MustParsePrefix("::/128"), "unspecified range"},
+	{netip.MustParsePrefix("::1/128"), "loopback range"},
 	{netip.MustParsePrefix("::/96"), "IPv4-compatible range"},
 	{netip.MustParsePrefix("::ffff:0:0:0/96"), "IPv4-translated range"},
 	{netip.MustParsePrefix("64:ff9b:1::/48"), "local NAT64 range"},
