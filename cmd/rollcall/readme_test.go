@@ -6,7 +6,9 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -51,6 +53,36 @@ func TestTheReadmeNamesEveryMetric(t *testing.T) {
 	}
 	if named == 0 {
 		t.Error("no metric was found")
+	}
+}
+
+func TestTheReadmeNamesEveryFlagOfServe(t *testing.T) {
+	readme := readFile(t, "README.md")
+	help, err := exec.CommandContext(t.Context(), binary(t), "serve", "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := regexp.MustCompile(`(?m)^  (--[a-z-]+)`).FindAllStringSubmatch(string(help), -1)
+	for _, f := range flags {
+		if !strings.Contains(readme, "| `"+f[1]+"` |") {
+			t.Errorf("README.md has no row for %s", f[1])
+		}
+	}
+	if len(flags) == 0 {
+		t.Errorf("no flag was found in\n%s", help)
+	}
+}
+
+func TestTheImageIsBuiltWithTheGoOfTheModule(t *testing.T) {
+	version := regexp.MustCompile(`(?m)^go (\S+)$`).FindStringSubmatch(readFile(t, "go.mod"))
+	if version == nil {
+		t.Fatal("go.mod names no Go version")
+	}
+	if image := "golang:" + version[1] + "-"; !strings.Contains(readFile(t, "deploy/Dockerfile"), image) {
+		t.Errorf("deploy/Dockerfile does not build from %s…", image)
+	}
+	if words := "With Go " + version[1]; !strings.Contains(readFile(t, "README.md"), words) {
+		t.Errorf("README.md does not say %q", words)
 	}
 }
 
