@@ -23,8 +23,8 @@ type Store interface {
 	// and UpdatedAt. An explicit name must be unique without regard to case; a name taken from the URL is made so.
 	// Channels must exist.
 	CreateEndpoint(ctx context.Context, e Endpoint) (Endpoint, error)
-	// UpdateEndpoint loads the endpoint, lets change edit it, validates and keeps it. ID, Slug and CreatedAt never
-	// change. Pausing resolves an open incident (ResolutionPaused) and tells its channels; a resumed endpoint, and one
+	// UpdateEndpoint loads the endpoint, lets change edit and validate it, and keeps it; an error of change ends it.
+	// change must not call the store and may be called again. ID, Slug and CreatedAt never change. Pausing resolves an open incident (ResolutionPaused) and tells its channels; a resumed endpoint, and one
 	// whose kind, URL or request changed, starts again as pending, with the open incident left to the judge.
 	UpdateEndpoint(ctx context.Context, slug string, change func(*Endpoint) error) (Endpoint, error)
 	// DeleteEndpoint removes the endpoint and all its history.
@@ -36,7 +36,8 @@ type Store interface {
 	// Record keeps a group of checks in one transaction: the checks, their uptime counts, the state that judge makes
 	// of each, and where it changes, the incident and one notice per channel. Checks are taken in the order given. A
 	// check of an endpoint that is gone, or one already kept for (endpoint, location, scheduled time), is passed over;
-	// its Outcome says so. A check of a paused endpoint is kept but not judged.
+	// its Outcome says so. A check of a paused endpoint is kept but not judged. The judge sees endpoints without their
+	// headers.
 	Record(ctx context.Context, checks []Check, judge Judge) ([]Outcome, error)
 	// Checks lists newest first.
 	Checks(ctx context.Context, f CheckFilter) (Page[Check], error)
@@ -52,8 +53,11 @@ type Store interface {
 	Incidents(ctx context.Context, f IncidentFilter) (Page[Incident], error)
 	Incident(ctx context.Context, id string) (Incident, error)
 
+	// CreateChannel validates and keeps a channel; it fills in ID, CreatedAt and UpdatedAt. Names of channels are unique
+	// without regard to case.
 	CreateChannel(ctx context.Context, c Channel) (Channel, error)
-	// UpdateChannel loads the channel, lets change edit it, validates and keeps it. A change clears Broken.
+	// UpdateChannel loads the channel, lets change edit it, validates and keeps it. A change clears Broken. change must
+	// not call the store and may be called again.
 	UpdateChannel(ctx context.Context, id string, change func(*Channel) error) (Channel, error)
 	// DeleteChannel removes the channel from every endpoint that names it, with its waiting notices.
 	DeleteChannel(ctx context.Context, id string) error
@@ -63,11 +67,11 @@ type Store interface {
 	// LeaseNotices hands out at most limit notices that are due at now and leases them until now+lease, so that no
 	// other caller gets them meanwhile; expired leases fall due again. For each (incident, channel) only the oldest
 	// unsettled notice is handed out: a resolution never overtakes its opening. Notices of broken channels wait.
-	// It takes no write lock when nothing is due.
+	// It takes no write lock when nothing is due. The endpoints of the deliveries come without their headers.
 	LeaseNotices(ctx context.Context, now time.Time, lease time.Duration, limit int) ([]Delivery, error)
 	// SettleNotice ends a lease: it logs the attempt and marks the notice sent, failed for good, or due again. A
-	// permanent failure also marks the channel broken, with the reason. ErrNotFound when the lease is no longer the
-	// caller's.
+	// permanent failure also marks the channel broken, with the reason. ErrNotFound when somebody else has leased the
+	// notice since: a lease that merely ran out may still be settled.
 	SettleNotice(ctx context.Context, s Settlement) error
 	// PendingNotices counts notices that are neither sent nor failed for good.
 	PendingNotices(ctx context.Context) (int, error)
