@@ -102,6 +102,21 @@ func TestDatabaseThatGoesAwayWhileRunning(t *testing.T) {
 	rollcall.await("the service to be ready again", func() bool { return rollcall.get("/readyz") == 200 })
 }
 
+func TestOneServiceOnASQLiteFile(t *testing.T) {
+	t.Parallel()
+	path := storetest.SQLite(t)
+	rollcall := serveInstance(t, nil, "--database", path)
+	code, output := runBinary(t, nil, "serve", "--listen", "127.0.0.1:0", "--database", path)
+	if code != 1 || !strings.Contains(output, "another `rollcall serve` runs on") {
+		t.Errorf("a second service on the same file: exit code %d, output %q; want it refused", code, output)
+	}
+	if code, output := runBinary(t, nil, "endpoints", "list", "--database", path); code != 0 {
+		t.Errorf("`rollcall endpoints list` beside a service: exit code %d, output %q", code, output)
+	}
+	rollcall.kill()
+	rollcall.start() // a killed service leaves no claim behind
+}
+
 func TestDatabaseThatIsDownAtTheStart(t *testing.T) {
 	t.Parallel()
 	code, output := runBinary(t, []string{testKey}, "serve", "--listen", "127.0.0.1:0", "--database", "postgres://rollcall:hunter2@127.0.0.1:9/rollcall")

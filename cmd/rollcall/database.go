@@ -45,6 +45,22 @@ func openStore(ctx context.Context, database string, std stdio) (store.Store, er
 	return db, nil
 }
 
+// claimDatabase makes sure that no other service runs on a SQLite file: both would probe everything. The claim ends with
+// the process, however that ends; commands such as `rollcall endpoints` do not need it. Postgres is claimed by nobody.
+func claimDatabase(database string) (unlock func(), err error) {
+	if isPostgres(database) {
+		return func() {}, nil
+	}
+	f, err := os.OpenFile(database+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("claim SQLite file %s: %w", database, err)
+	}
+	if err := lockFile(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("another `rollcall serve` runs on %s: SQLite is for one at a time", database), f.Close())
+	}
+	return func() { f.Close() }, nil //nolint:errcheck // nothing was written; closing gives the claim up
+}
+
 func isPostgres(database string) bool {
 	return strings.HasPrefix(database, "postgres://") || strings.HasPrefix(database, "postgresql://")
 }

@@ -32,6 +32,11 @@ func serve(ctx context.Context, args []string, std stdio) error {
 		return fmt.Errorf("listen on %s: %w", c.listen, err)
 	}
 	defer listener.Close()
+	unlock, err := claimDatabase(c.database)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	db, err := openStore(ctx, c.database, std)
 	if err != nil {
 		return err
@@ -61,9 +66,6 @@ type service struct {
 // newService builds every part and tells the scheduler of every endpoint. It starts nothing but the demo's servers.
 func newService(ctx context.Context, c config, db store.Store, std stdio) (*service, error) {
 	s := &service{cfg: c, log: newLogger(c, std), store: db}
-	if _, err := db.Channels(ctx); err != nil { // a wrong key is to show here, not at the first alert
-		return nil, fmt.Errorf("read channels: %w", err)
-	}
 	registry := newRegistry()
 	prober := &probe.Prober{Version: versionString(), PublicURL: c.publicURL, Egress: probe.Egress{Allow: c.allowPrivate}}
 	ask := prober.Probe
