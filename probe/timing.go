@@ -36,13 +36,14 @@ var waiting = map[stage]string{
 type stopwatch struct {
 	start time.Time
 
-	mu     sync.Mutex // guards what follows
-	stage  stage
-	since  time.Time // when stage began
-	end    time.Time // of the step; zero while it lasts
-	phases Phases
-	remote string     // address of the connection dialled in this step, if any
-	expiry *time.Time // of the certificate seen in this step, if any
+	mu        sync.Mutex // guards what follows
+	stage     stage
+	since     time.Time // when stage began
+	resolving bool      // a name is being looked up: connections are those to name servers
+	end       time.Time // of the step; zero while it lasts
+	phases    Phases
+	remote    string     // address of the connection dialled in this step, if any
+	expiry    *time.Time // of the certificate seen in this step, if any
 }
 
 func newStopwatch() *stopwatch {
@@ -70,10 +71,17 @@ func (w *stopwatch) leave(total *time.Duration, next stage) {
 // dialTrace observes a connection coming about.
 func (w *stopwatch) dialTrace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
-		DNSStart:     func(httptrace.DNSStartInfo) { w.enter(stageDNS) },
-		DNSDone:      func(httptrace.DNSDoneInfo) { w.leave(&w.phases.DNS, stageConnect) },
-		ConnectStart: func(string, string) { w.enter(stageConnect) },
+		DNSStart: func(httptrace.DNSStartInfo) { w.resolve(true); w.enter(stageDNS) },
+		DNSDone:  func(httptrace.DNSDoneInfo) { w.resolve(false); w.leave(&w.phases.DNS, stageConnect) },
+		ConnectStart: func(string, string) {
+			if !w.inResolver() {
+				w.enter(stageConnect)
+			}
+		},
 		ConnectDone: func(_, addr string, err error) {
+			if w.inResolver() {
+				return
+			}
 			w.leave(&w.phases.Connect, stageConnect)
 			if err == nil {
 				w.setRemote(addr)
@@ -85,6 +93,20 @@ func (w *stopwatch) dialTrace() *httptrace.ClientTrace {
 			w.setExpiry(state, err)
 		},
 	}
+}
+
+func (w *stopwatch) resolve(on bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.resolving = on
+}
+
+// inResolver reports whether a connection that comes about is one to a name server, which the resolver of package net
+// dials under the same hooks.
+func (w *stopwatch) inResolver() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.resolving
 }
 
 // requestTrace observes a request and the beginning of its answer.
