@@ -80,4 +80,4 @@ fuzz: ## every fuzz test, FUZZTIME=10s each
 
 .PHONY: clean
 clean: ## remove what was built here; databases and keys stay
-	rm -rf rollcall .ci/peers/node_modules
+	rm -rf rollcall .ci/cache .ci/peers/node_modules
