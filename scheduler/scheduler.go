@@ -258,7 +258,10 @@ func (s *Scheduler) checkAndRecord(ctx context.Context, j job) afterwards {
 	if err != nil {
 		return afterwards{}
 	}
-	then := afterwards{away: min(check.Result.RetryAfter, maxRetryAfter)}
+	then := afterwards{}
+	if check.Result.Verdict != probe.Down { // an outage is confirmed soon, whatever a 503 asks for
+		then.away = min(check.Result.RetryAfter, maxRetryAfter)
+	}
 	if out, err := s.record(context.WithoutCancel(ctx), j, check); err == nil && out.Kept {
 		then.confirm = out.State.Unsettled()
 	}

@@ -198,6 +198,21 @@ func TestRetryAfterCannotKeepUsAwayForEver(t *testing.T) {
 	})
 }
 
+func TestOutageIsConfirmedSoonWhateverA503AsksFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, 10, func(context.Context, probe.Target) probe.Result {
+			return probe.Result{
+				Verdict: probe.Down, RetryAfter: time.Hour, Failure: &probe.Failure{Class: probe.ClassHTTPStatus, Code: 503},
+			}
+		})
+		w.set(t, endpoint("a"))
+		time.Sleep(6 * time.Second)
+		if got := len(w.of("a")); got < 2 {
+			t.Errorf("%d checks in six seconds, want a second one to confirm the first", got)
+		}
+	})
+}
+
 func TestHangingEndpointsDelayNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, 20, func(ctx context.Context, target probe.Target) probe.Result {
