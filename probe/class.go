@@ -125,8 +125,8 @@ const (
 	// ClassCursorLoop means that the pages of a list go round in circles. Example: nextCursor "a" on every page. Verdict
 	// degraded.
 	ClassCursorLoop Class = "cursor_loop"
-	// ClassPageLimit means a list of more pages than a probe is willing to read. Example: a 51st page of tools. Verdict
-	// degraded.
+	// ClassPageLimit means a list of more pages, or of more items, than a probe is willing to read. Example: a 51st page
+	// of tools. Verdict degraded.
 	ClassPageLimit Class = "page_limit"
 )
 

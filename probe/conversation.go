@@ -109,8 +109,11 @@ func (c *conversation) words(format string, args ...any) string {
 	return c.text(fmt.Sprintf(format, args...), MaxMessage)
 }
 
-// text makes something a stranger wrote fit for a Result.
-func (c *conversation) text(s string, max int) string { return tidy(c.secrets.Cut(s), max) }
+// text makes something a stranger wrote fit for a Result. Secrets are cut before cleaning, which may change their white
+// space, and after it, which may join one that invisible characters had split.
+func (c *conversation) text(s string, max int) string {
+	return shorten(c.secrets.Cut(clean(c.secrets.Cut(s), max)), max)
+}
 
 // settle turns the outcome of the conversation into the verdict.
 func (c *conversation) settle(ctx context.Context, hard *Failure) {

@@ -196,6 +196,9 @@ type object []struct {
 	value json.RawMessage
 }
 
+// maxMembers bounds the objects that are looked into: envelopes, results and tools have a dozen members.
+const maxMembers = 10_000
+
 // readObject reads raw as an object; the error is a *badMessage.
 func readObject(raw []byte) (object, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
@@ -204,6 +207,9 @@ func readObject(raw []byte) (object, error) {
 	}
 	var o object
 	for decoder.More() {
+		if len(o) == maxMembers {
+			return nil, notRPC("an object of more than %d members", maxMembers)
+		}
 		name, err := decoder.Token()
 		if err != nil {
 			return nil, notJSON("not JSON: %s", err)

@@ -42,6 +42,7 @@ func (l *line) roundTrip(dialCtx, ctx context.Context, build func(context.Contex
 		resp, err := l.conn.RoundTrip(req)
 		if err == nil {
 			l.used = true
+			l.refuseUpgrade(resp)
 			return resp, nil
 		}
 		l.close()
@@ -49,6 +50,17 @@ func (l *line) roundTrip(dialCtx, ctx context.Context, build func(context.Contex
 			return nil, err
 		}
 	}
+}
+
+// refuseUpgrade ends the connection of an answer that switches protocols. Nobody asked for that, and its body would be
+// the bare connection, which no deadline ends.
+func (l *line) refuseUpgrade(resp *http.Response) {
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		return
+	}
+	resp.Body.Close()
+	resp.Body = http.NoBody
+	l.close()
 }
 
 // connect makes sure that there is a connection to u which the server has not closed.

@@ -17,10 +17,11 @@ const cutMark = "…"
 // secret by nature (Authorization, Cookie and their like), the credentials inside such values, and the keys in its URL.
 // It finds them wherever they stand, also when a server echoes them. The nil Redactor cuts nothing.
 type Redactor struct {
-	replacer *strings.Replacer
-	short    []string // too short to be cut in the middle of a word
-	longest  int      // length of the longest secret in any of its spellings
-	any      bool
+	replacer  *strings.Replacer
+	spellings []string // what replacer looks for
+	short     []string // too short to be cut in the middle of a word
+	longest   int      // length of the longest secret in any of its spellings
+	any       bool
 }
 
 // shortSecret is the length below which a secret is cut only where it stands alone: a value of
@@ -58,8 +59,9 @@ func newRedactor(secrets []string) *Redactor {
 	slices.SortFunc(spellings, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
 	})
-	pairs := make([]string, 0, 2*len(spellings))
-	for _, s := range slices.Compact(spellings) {
+	r.spellings = slices.Compact(spellings)
+	pairs := make([]string, 0, 2*len(r.spellings))
+	for _, s := range r.spellings {
 		pairs = append(pairs, s, cutMark)
 	}
 	r.replacer = strings.NewReplacer(pairs...)
@@ -67,7 +69,8 @@ func newRedactor(secrets []string) *Redactor {
 	return r
 }
 
-// Cut returns text with every secret replaced by "…".
+// Cut returns text with every secret replaced by "…", and the beginning of one where text was clipped in its middle: at
+// its end, or before a "…".
 func (r *Redactor) Cut(text string) string {
 	if r == nil || !r.any {
 		return text
@@ -76,7 +79,31 @@ func (r *Redactor) Cut(text string) string {
 	for _, s := range r.short {
 		text = cutWord(text, s)
 	}
-	return text
+	if len(r.spellings) == 0 {
+		return text
+	}
+	parts := strings.Split(text, cutMark)
+	for i, part := range parts {
+		parts[i] = r.withoutBeginning(part)
+	}
+	return strings.Join(parts, cutMark)
+}
+
+// shownBeginning is how much of a secret's beginning may be seen where a text was clipped.
+const shownBeginning = 3
+
+// withoutBeginning takes from the end of text what may be the first part of a secret.
+func (r *Redactor) withoutBeginning(text string) string {
+	cut := 0
+	for _, s := range r.spellings {
+		for n := min(len(s)-1, len(text)); n > max(cut, shownBeginning); n-- {
+			if text[len(text)-n] == s[0] && strings.HasSuffix(text, s[:n]) {
+				cut = n
+				break
+			}
+		}
+	}
+	return text[:len(text)-cut]
 }
 
 // cutWord replaces word where it stands alone.

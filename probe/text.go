@@ -5,12 +5,16 @@ import (
 	"unicode"
 )
 
-// tidy makes text that a stranger wrote fit to be kept and shown: valid UTF-8 on one line, without control characters
-// and without the invisible ones that reorder what stands beside them, at most max bytes long.
-func tidy(s string, max int) string {
-	// More than enough to fill max after cleaning, for the body of an error may be megabytes.
+// tidy makes text that a stranger wrote fit to be kept and shown: clean, and at most max bytes long.
+func tidy(s string, max int) string { return shorten(clean(s, max), max) }
+
+// clean makes text valid UTF-8 on one line, without control characters and without the invisible ones that reorder what
+// stands beside them or split what is looked for. It reads more than enough of s to leave max bytes, not all of it: the
+// body of an error may be megabytes.
+func clean(s string, max int) string {
+	end := ""
 	if bound := 16 * (max + 16); len(s) > bound {
-		s = s[:bound]
+		s, end = s[:bound], cutMark
 	}
 	var b strings.Builder
 	space := false
@@ -28,9 +32,16 @@ func tidy(s string, max int) string {
 		}
 		b.WriteRune(r)
 	}
-	if b.Len() <= max {
-		return b.String()
+	if b.Len() == 0 {
+		return ""
 	}
-	const mark = "…"
-	return clip(b.String(), max-len(mark))
+	return b.String() + end
+}
+
+// shorten clips s so that it has at most max bytes with the mark of clipping.
+func shorten(s string, max int) string {
+	if len(s) <= max {
+		return s
+	}
+	return clip(s, max-len(cutMark))
 }

@@ -1,8 +1,10 @@
 package probe
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 )
 
@@ -42,8 +44,12 @@ func (c *conversation) tools(ctx context.Context, p peer) (lacking bool, failure
 			c.flag(a.step, ClassCursorLoop, "page %d leads back to an earlier one", page)
 			return lacking, nil // a server that ignores the cursor has sent the same tools again
 		}
-		count += c.readTools(a.step, result, names)
+		more, all := c.readTools(a.step, result, names, maxTools-count)
+		count += more
 		c.result.Facts.Tools = &count
+		if !all {
+			return lacking, nil
+		}
 		if p.era == EraModern && c.checkCacheable(a.step, result) {
 			lacking = true
 		}
@@ -91,28 +97,48 @@ func (c *conversation) nextCursor(step int, result object, era Era) *string {
 	return &cursor
 }
 
+// Bounds on a tool list. Servers of real use have hundreds of tools at most; a stranger's list must not fill the memory.
+const (
+	maxTools    = 10_000 // over all pages
+	maxToolName = 256    // bytes; the specification recommends 128 characters at most
+)
+
 // toolNames are the names seen on all pages.
 type toolNames map[string]bool
 
-// readTools counts the tools of a page and flags those that clients refuse. One bad tool does not discard the others.
-func (c *conversation) readTools(step int, result object, names toolNames) int {
+// readTools counts the tools of a page and flags those that clients refuse. One bad tool does not discard the others. It
+// reads no more than room of them, and reports whether that was all.
+func (c *conversation) readTools(step int, result object, names toolNames, room int) (count int, all bool) {
 	raw, _ := result.get("tools")
-	var tools []json.RawMessage
-	if len(raw) == 0 || raw[0] != '[' || json.Unmarshal(raw, &tools) != nil {
+	tools := json.NewDecoder(bytes.NewReader(raw))
+	if first, err := tools.Token(); err != nil || first != json.Delim('[') {
 		c.flag(step, ClassSchemaInvalid, "the result has no list of tools")
-		return 0
+		return 0, true
 	}
-	var bad []string
-	for _, tool := range tools {
+	const most = 5 // complaints to be shown
+	var complaints []string
+	bad := 0
+	for tools.More() {
+		if count == room {
+			c.flag(step, ClassPageLimit, "more than %d tools", maxTools)
+			return count, false
+		}
+		var tool json.RawMessage
+		if err := tools.Decode(&tool); err != nil {
+			break // not to be: the whole answer was read as JSON
+		}
+		count++
 		if complaint := names.check(tool); complaint != "" {
-			bad = append(bad, complaint)
+			bad++
+			if len(complaints) < most {
+				complaints = append(complaints, complaint)
+			}
 		}
 	}
-	if len(bad) > 0 {
-		const most = 5
-		c.flag(step, ClassSchemaInvalid, "%d of %d tools are invalid: %s", len(bad), len(tools), strings.Join(bad[:min(len(bad), most)], "; "))
+	if bad > 0 {
+		c.flag(step, ClassSchemaInvalid, "%d of %d tools are invalid: %s", bad, count, strings.Join(complaints, "; "))
 	}
-	return len(tools)
+	return count, true
 }
 
 // check says what is wrong with a tool, "" when nothing is.
@@ -126,6 +152,9 @@ func (names toolNames) check(raw json.RawMessage) string {
 		return "a tool has no name"
 	}
 	short := clip(name, 64)
+	if len(name) > maxToolName {
+		return fmt.Sprintf("%s has a name longer than %d bytes", short, maxToolName)
+	}
 	if names[name] {
 		return short + " comes twice"
 	}
