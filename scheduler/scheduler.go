@@ -40,6 +40,9 @@ const (
 	maxRetryAfter = 15 * time.Minute
 )
 
+// ErrStopping means that the service is about to end and begins no probe.
+var ErrStopping = errors.New("the service is stopping")
+
 // ErrUnknownEndpoint means that the scheduler was not told of this endpoint, or was told that it is gone.
 var ErrUnknownEndpoint = errors.New("endpoint is not scheduled here")
 
@@ -49,11 +52,13 @@ type Scheduler struct {
 	metrics *metrics
 	slots   chan struct{} // one element per probe under way
 	wake    chan struct{} // holds one element when the queue may have changed
+	cut     chan struct{} // closed when probes under way have to end
 	probes  sync.WaitGroup
 
-	mu      sync.Mutex
-	entries map[string]*entry // guarded by mu, as is everything in an entry but busy
-	queue   queue             // guarded by mu: entries that are due some time, soonest first
+	mu       sync.Mutex
+	stopping bool              // guarded by mu: no probe is begun any more
+	entries  map[string]*entry // guarded by mu, as is everything in an entry but busy
+	queue    queue             // guarded by mu: entries that are due some time, soonest first
 }
 
 // entry is what the scheduler knows of one endpoint.
@@ -74,6 +79,7 @@ func New(cfg Config) *Scheduler {
 		cfg:     cfg,
 		slots:   make(chan struct{}, max(1, cfg.Concurrency)),
 		wake:    make(chan struct{}, 1),
+		cut:     make(chan struct{}),
 		entries: map[string]*entry{},
 	}
 	s.metrics = newMetrics(cfg.Registerer, s)
@@ -136,14 +142,23 @@ func (s *Scheduler) IDs() []string {
 }
 
 // CheckNow probes an endpoint at once, after the probe of it that may be under way, records the check and returns it.
-// The schedule stays as it is. ErrChanged when the endpoint was changed meanwhile.
+// The schedule stays as it is. ErrChanged when the endpoint was changed meanwhile, ErrStopping when Run is to end.
 func (s *Scheduler) CheckNow(ctx context.Context, endpointID string) (store.Check, error) {
 	s.mu.Lock()
 	en := s.entries[endpointID]
-	s.mu.Unlock()
-	if en == nil {
+	if en == nil || s.stopping {
+		defer s.mu.Unlock()
+		if s.stopping {
+			return store.Check{}, ErrStopping
+		}
 		return store.Check{}, ErrUnknownEndpoint
 	}
+	s.probes.Add(1)
+	defer s.probes.Done()
+	s.mu.Unlock()
+
+	ctx, cancel := s.untilCut(ctx)
+	defer cancel()
 	if err := acquire(ctx, en.busy); err != nil {
 		return store.Check{}, err
 	}
@@ -159,17 +174,31 @@ func (s *Scheduler) CheckNow(ctx context.Context, endpointID string) (store.Chec
 	if err != nil {
 		return store.Check{}, err
 	}
-	_, err = s.record(ctx, j, check)
+	_, err = s.record(context.WithoutCancel(ctx), j, check)
 	return check, err
 }
 
-// Run probes what is due until ctx ends. It returns when every probe it started has ended and is recorded.
+// untilCut bounds ctx by the end of the time that probes under way are given when Run is to end.
+func (s *Scheduler) untilCut(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-s.cut:
+			cancel(ErrStopping)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// Run probes what is due until ctx ends. It returns when every probe has ended and is recorded, those of CheckNow
+// included. It can be run once.
 //
 //	Run ─ due? ─ slot free? ─► go tick ─ check ─ Config.Probe
 //	                                   └ record ─ Config.Record ─► due again
 func (s *Scheduler) Run(ctx context.Context) error {
-	probing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
+	probing, cancel := s.untilCut(context.WithoutCancel(ctx))
+	defer cancel()
 	for ctx.Err() == nil {
 		timer := time.NewTimer(s.startDue(probing))
 		select {
@@ -179,7 +208,10 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		}
 		timer.Stop()
 	}
-	patience := time.AfterFunc(shutdownGrace, stop)
+	s.mu.Lock()
+	s.stopping = true
+	s.mu.Unlock()
+	patience := time.AfterFunc(shutdownGrace, func() { close(s.cut) })
 	defer patience.Stop()
 	s.probes.Wait()
 	return nil

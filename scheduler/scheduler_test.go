@@ -77,6 +77,13 @@ func (w *world) of(id string) []store.Check {
 	return append([]store.Check(nil), w.checks[id]...)
 }
 
+// mostAtOnce returns how many probes were under way together at most.
+func (w *world) mostAtOnce() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.most
+}
+
 func (w *world) set(t *testing.T, e store.Endpoint) {
 	t.Helper()
 	if err := w.Set(e, store.State{}); err != nil {
@@ -250,8 +257,8 @@ func TestNoMoreProbesAtOnceThanAllowed(t *testing.T) {
 			w.set(t, endpoint(fmt.Sprintf("e%d", i)))
 		}
 		time.Sleep(10 * time.Minute)
-		if w.most != 3 {
-			t.Errorf("%d probes at once, want exactly the 3 allowed", w.most)
+		if most := w.mostAtOnce(); most != 3 {
+			t.Errorf("%d probes at once, want exactly the 3 allowed", most)
 		}
 		for i := range 20 {
 			if len(w.of(fmt.Sprintf("e%d", i))) == 0 {
@@ -337,8 +344,8 @@ func TestCheckNow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w.most != 1 {
-			t.Errorf("%d probes of one endpoint at once", w.most)
+		if most := w.mostAtOnce(); most != 1 {
+			t.Errorf("%d probes of one endpoint at once", most)
 		}
 		checks := w.of("a")
 		if len(checks) != 2 || checks[1].ID != check.ID {
@@ -359,6 +366,7 @@ func TestEraAndKindAreHandedToTheNextProbe(t *testing.T) {
 		})
 		w.set(t, endpoint("a"))
 		time.Sleep(90 * time.Second)
+		synctest.Wait()
 		if len(targets) < 2 {
 			t.Fatalf("%d probes", len(targets))
 		}
@@ -383,9 +391,62 @@ func TestPanicOfOursIsNotTheirOutage(t *testing.T) {
 		})
 		w.set(t, endpoint("a"))
 		time.Sleep(61 * time.Second)
+		synctest.Wait()
 		checks := w.of("a")
 		if calls < 2 || len(checks) != calls-1 {
 			t.Errorf("%d probes, %d checks; want all recorded but the one that panicked", calls, len(checks))
+		}
+	})
+}
+
+func TestCheckNowIsFinishedBeforeRunEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{checks: map[string][]store.Check{}, states: map[string]store.State{}}
+		w.answer = func(ctx context.Context, target probe.Target) probe.Result {
+			if target.Method == "hang" {
+				return hang(ctx, target)
+			}
+			time.Sleep(2 * time.Second)
+			return probe.Result{Verdict: probe.Up}
+		}
+		w.Scheduler = scheduler.New(scheduler.Config{
+			Location: "here", Concurrency: 10, Probe: w.probe, Record: w.record, Log: slog.New(slog.DiscardHandler),
+		})
+		known := store.State{Status: store.StatusUp, LastCheckAt: time.Now()}
+		for _, id := range []string{"slow", "hanging"} {
+			e := endpoint(id)
+			e.Schedule = "@daily"
+			if id == "hanging" {
+				e.Kind, e.Request.Method = probe.KindJSONRPC, "hang"
+			}
+			if err := w.Set(e, known); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(ctx) }()
+		answers := map[string]chan error{"slow": make(chan error, 1), "hanging": make(chan error, 1)}
+		for id, answer := range answers {
+			go func() {
+				_, err := w.CheckNow(context.Background(), id) //nolint:usetesting // it is to outlive the stop
+				answer <- err
+			}()
+		}
+		time.Sleep(time.Second)
+		stop()
+		synctest.Wait()
+		if _, err := w.CheckNow(t.Context(), "slow"); !errors.Is(err, scheduler.ErrStopping) {
+			t.Errorf("CheckNow while stopping: %v, want ErrStopping", err)
+		}
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if err := <-answers["slow"]; err != nil || len(w.of("slow")) != 1 {
+			t.Errorf("the check under way: %v, %d recorded; want it finished and recorded", err, len(w.of("slow")))
+		}
+		if err := <-answers["hanging"]; !errors.Is(err, scheduler.ErrStopping) || len(w.of("hanging")) != 0 {
+			t.Errorf("the check that hangs: %v, %d recorded; want it cut short and not recorded", err, len(w.of("hanging")))
 		}
 	})
 }
