@@ -64,17 +64,16 @@ func readCheck(args []string, std stdio) (probe.Target, shown, error) {
 	default:
 		mistakes = append(mistakes, errors.New("one URL at a time"))
 	}
-	if show.json && show.transcript {
-		mistakes = append(mistakes, errors.New("--json and --transcript cannot be used together"))
-	}
-	if t.Timeout <= 0 {
+	if t.Timeout == 0 {
 		mistakes = append(mistakes, errors.New("--timeout must be longer than zero"))
 	}
 	t.Kind, t.Transcript = probe.Kind(kind), show.transcript
 	if t.Kind == probe.KindAuto && t.Method != "" {
 		t.Kind = probe.KindJSONRPC
 	}
-	if params != "" {
+	if params != "" && t.Method == "" {
+		mistakes = append(mistakes, errors.New("--params: need a --method"))
+	} else if params != "" {
 		t.Params = json.RawMessage(params)
 	}
 	var headerMistakes []error
@@ -99,17 +98,24 @@ func kindList() string {
 
 // problemErrors words problems of a target as mistakes of a command line.
 func problemErrors(problems []probe.Problem) []error {
-	flags := strings.NewReplacer("request.method", "--method", "request.params", "--params", "request", "--method", "kind", "--kind",
-		"timeout", "--timeout", "url", "URL")
 	var errs []error
 	for _, p := range problems {
-		field := flags.Replace(p.Field)
-		if strings.HasPrefix(p.Field, "headers") {
-			field = "--header"
+		name, ok := flagOf[p.Field]
+		switch {
+		case ok:
+		case strings.HasPrefix(p.Field, "headers"):
+			name = "--header"
+		default:
+			name = p.Field
 		}
-		errs = append(errs, fmt.Errorf("%s %s", field, p.Message))
+		errs = append(errs, fmt.Errorf("%s: %s", name, strings.ReplaceAll(p.Message, "request.method", "--method")))
 	}
 	return errs
+}
+
+// flagOf is how a member of a target is given on the command line.
+var flagOf = map[string]string{
+	"url": "URL", "kind": "--kind", "timeout": "--timeout", "request": "--method", "request.method": "--method", "request.params": "--params",
 }
 
 // headerFlag collects headers as they are typed. It never fails, so that no value ends up in a message of package flag.

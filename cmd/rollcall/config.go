@@ -80,8 +80,8 @@ func (c config) mistakes() []error {
 	if strings.TrimSpace(c.location) == "" || len(c.location) > 60 {
 		add("--location must have between 1 and 60 characters")
 	}
-	if c.database == "" {
-		add("--database must name a SQLite file or be a postgres:// URL")
+	if err := checkDatabase(c.database); err != nil {
+		mistakes = append(mistakes, err)
 	}
 	if u, err := url.Parse(c.publicURL); c.publicURL != "" &&
 		(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "") {

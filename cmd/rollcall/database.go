@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,8 +20,24 @@ import (
 // openTimeout bounds how long a command waits for a database at its start.
 const openTimeout = 10 * time.Second
 
-// openStore opens the database that --database names and brings its schema up to date.
+// openKnownStore opens a database that is to be there: a command that works beside the service must not make an empty one
+// where it happens to be called.
+func openKnownStore(ctx context.Context, database string, std stdio) (store.Store, error) {
+	if !isPostgres(database) {
+		if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("there is no database %s: call this in the directory of the service, name its file with --database, "+
+				"or make a new one with `rollcall migrate`", database)
+		}
+	}
+	return openStore(ctx, database, std)
+}
+
+// openStore opens the database that --database names and brings its schema up to date. A SQLite file is made when it is
+// not there.
 func openStore(ctx context.Context, database string, std stdio) (store.Store, error) {
+	if err := checkDatabase(database); err != nil {
+		return nil, err
+	}
 	key, err := secretKey(database, std)
 	if err != nil {
 		return nil, err
@@ -59,6 +76,23 @@ func claimDatabase(database string) (unlock func(), err error) {
 		return nil, errors.Join(fmt.Errorf("another `rollcall serve` runs on %s: SQLite is for one at a time", database), f.Close())
 	}
 	return func() { f.Close() }, nil //nolint:errcheck // nothing was written; closing gives the claim up
+}
+
+// checkDatabase says what is wrong with the value of --database, without repeating a URL: it may hold a password.
+func checkDatabase(database string) error {
+	if isPostgres(database) {
+		return nil
+	}
+	if database == "" {
+		return errors.New("--database must name a SQLite file or be a postgres:// URL")
+	}
+	if scheme, _, ok := strings.Cut(database, "://"); ok {
+		return fmt.Errorf("--database cannot be a %s:// URL: name a SQLite file, or a postgres:// URL", scheme)
+	}
+	if info, err := os.Stat(database); err == nil && info.IsDir() {
+		return fmt.Errorf("--database %s is a directory: name a file in it, like %s", database, filepath.Join(database, defaultDatabase))
+	}
+	return nil
 }
 
 func isPostgres(database string) bool {

@@ -30,7 +30,7 @@ func endpoints(ctx context.Context, args []string, std stdio) error {
 	if err != nil {
 		return err
 	}
-	db, err := openStore(ctx, c.database, std)
+	db, err := openKnownStore(ctx, c.database, std)
 	if err != nil {
 		return err
 	}

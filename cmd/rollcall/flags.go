@@ -48,6 +48,15 @@ func (f *flagSet) parse(args []string) ([]string, error) {
 	return rest, nil
 }
 
+// parseAlone is parse for a command that takes flags only.
+func (f *flagSet) parseAlone(args []string) error {
+	rest, err := f.parse(args)
+	if err == nil && len(rest) > 0 {
+		return usageError{fmt.Errorf("unexpected argument %q", rest[0])}
+	}
+	return err
+}
+
 // twoDashes spells a flag in one of package flag's errors as it is spelled everywhere else.
 func twoDashes(message string) string {
 	for _, before := range []string{"defined: -", "flag -", "argument: -", "for -"} {
@@ -67,6 +76,7 @@ func (f *flagSet) readEnvironment() (mistakes []error) {
 		}
 		if err := fl.Value.Set(value); err != nil {
 			mistakes = append(mistakes, fmt.Errorf("environment variable %s cannot be read as %s", name, kindOf(fl)))
+			_ = fl.Value.Set(fl.DefValue) // so that the value is not found wrong as well
 		}
 	})
 	return mistakes

@@ -16,7 +16,7 @@ func healthcheck(ctx context.Context, args []string, std stdio) error {
 	fs := newFlags("healthcheck", "healthcheck [flags]", std)
 	fs.StringVar(&listen, "listen", defaultListen, "`address` the service listens on")
 	fs.DurationVar(&timeout, "timeout", 5*time.Second, "`duration` to wait for an answer")
-	if _, err := fs.parse(args); err != nil {
+	if err := fs.parseAlone(args); err != nil {
 		return err
 	}
 	host, port, err := net.SplitHostPort(listen)

@@ -24,7 +24,7 @@ func token(ctx context.Context, args []string, std stdio) error {
 	if err != nil {
 		return err
 	}
-	db, err := openStore(ctx, database, std)
+	db, err := openKnownStore(ctx, database, std)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func versionString() string {
 }
 
 func printVersion(_ context.Context, args []string, std stdio) error {
-	if _, err := newFlags("version", "version", std).parse(args); err != nil {
+	if err := newFlags("version", "version", std).parseAlone(args); err != nil {
 		return err
 	}
 	fmt.Fprintf(std.out, "rollcall %s\n", versionString())
