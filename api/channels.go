@@ -61,8 +61,8 @@ type channelInput struct {
 
 // createChannel keeps a channel. Errors are store.Invalid with every mistake, store.Conflict, or the database's.
 func (s *Server) createChannel(ctx context.Context, in channelInput) (store.Channel, error) {
-	c := in.onto(store.Channel{})
-	if err := in.mistakesWith(c); err != nil {
+	c, mistakes := in.onto(store.Channel{})
+	if err := channelMistakes(c, mistakes); err != nil {
 		return store.Channel{}, err
 	}
 	return s.cfg.Store.CreateChannel(ctx, c)
@@ -71,8 +71,8 @@ func (s *Server) createChannel(ctx context.Context, in channelInput) (store.Chan
 // editChannel changes what in names of a channel. Errors are those of createChannel, and store.ErrNotFound.
 func (s *Server) editChannel(ctx context.Context, id string, in channelInput) (store.Channel, error) {
 	return s.cfg.Store.UpdateChannel(ctx, id, func(c *store.Channel) error {
-		changed := in.onto(*c)
-		if err := in.mistakesWith(changed); err != nil {
+		changed, mistakes := in.onto(*c)
+		if err := channelMistakes(changed, mistakes); err != nil {
 			return err
 		}
 		*c = changed
@@ -80,8 +80,10 @@ func (s *Server) editChannel(ctx context.Context, id string, in channelInput) (s
 	})
 }
 
-// onto returns c with everything that in names. The maps of c are left alone.
-func (in channelInput) onto(c store.Channel) store.Channel {
+// onto returns c with everything that in names, and every mistake met so far. The maps of c are left alone.
+func (in channelInput) onto(c store.Channel) (store.Channel, []probe.Problem) {
+	mistakes := slices.Clone(in.Mistakes)
+	before := c.Settings["api_url"]
 	set(&c.Name, in.Name)
 	if in.Type != nil {
 		c.Type = store.ChannelType(*in.Type)
@@ -91,7 +93,10 @@ func (in channelInput) onto(c store.Channel) store.Channel {
 	put(c.Secrets, "bot_token", in.BotToken)
 	put(c.Settings, "channel", in.Channel)
 	put(c.Settings, "api_url", in.APIURL)
-	return c
+	if c.Secrets["bot_token"] != "" && in.BotToken == nil && !sameAddress(before, c.Settings["api_url"]) {
+		mistakes = append(mistakes, probe.Problem{Field: "bot_token", Message: requiredAgain})
+	}
+	return c, mistakes
 }
 
 func copied(m map[string]string) map[string]string {
@@ -112,9 +117,8 @@ func put(m map[string]string, name string, value *string) {
 	}
 }
 
-// mistakesWith returns those met while reading and everything that is wrong with c, nil when there are none.
-func (in channelInput) mistakesWith(c store.Channel) error {
-	mistakes := slices.Clone(in.Mistakes)
+// channelMistakes returns those already met and everything that is wrong with c in itself, nil when there are none.
+func channelMistakes(c store.Channel, mistakes []probe.Problem) error {
 	if err := c.Validate(); err != nil {
 		for _, p := range problemOf(err).Errors {
 			if !slices.ContainsFunc(mistakes, func(m probe.Problem) bool { return m.Field == p.Field }) {

@@ -41,7 +41,8 @@ type confirmInput struct {
 	After     *string
 }
 
-// headerInput is one request header. A nil Value of a secret header means the value that is kept for that name.
+// headerInput is one request header. A nil Value of a secret header means the value that is kept for that name, which
+// goes to the address it was given for and to no other.
 type headerInput struct {
 	Name   string
 	Value  *string
@@ -150,6 +151,7 @@ func (s *Server) probeOnce(ctx context.Context, t probe.Target) (store.Check, er
 // onto returns e with everything that in names, and every mistake met so far.
 func (in endpointInput) onto(e store.Endpoint) (store.Endpoint, []probe.Problem) {
 	mistakes := slices.Clone(in.Mistakes)
+	before := e.URL
 	add := func(field, format string, args ...any) {
 		mistakes = append(mistakes, probe.Problem{Field: field, Message: fmt.Sprintf(format, args...)})
 	}
@@ -192,10 +194,18 @@ func (in endpointInput) onto(e store.Endpoint) (store.Endpoint, []probe.Problem)
 			e.Request.Params = nil
 		}
 	}
-	if in.Headers != nil {
+	moved := !sameAddress(before, e.URL)
+	switch {
+	case in.Headers != nil:
 		var problems []probe.Problem
-		e.Headers, problems = mergeHeaders(e.Headers, *in.Headers)
+		e.Headers, problems = mergeHeaders(e.Headers, *in.Headers, moved)
 		mistakes = append(mistakes, problems...)
+	case moved:
+		for _, h := range e.Headers {
+			if h.Secret {
+				add("headers", "must name %s again, with its value, because the address changes", h.Name)
+			}
+		}
 	}
 	return e, mistakes
 }
@@ -207,10 +217,14 @@ func set[T any](to, from *T) {
 	}
 }
 
-// mergeHeaders returns the headers that in asks for, with kept values where a secret one came back without its own.
-// Several headers of one name are matched in their order.
-func mergeHeaders(kept []probe.Header, in []headerInput) ([]probe.Header, []probe.Problem) {
+// mergeHeaders returns the headers that in asks for, with kept values where a secret one came back without its own,
+// which is a mistake when the endpoint has moved to another address. Several headers of one name are matched in their
+// order.
+func mergeHeaders(kept []probe.Header, in []headerInput, moved bool) ([]probe.Header, []probe.Problem) {
 	var mistakes []probe.Problem
+	wrong := func(i int, message string) {
+		mistakes = append(mistakes, probe.Problem{Field: fmt.Sprintf("headers[%d].value", i), Message: message})
+	}
 	kept = slices.Clone(kept)
 	headers := make([]probe.Header, 0, len(in))
 	for i, h := range in {
@@ -220,12 +234,11 @@ func mergeHeaders(kept []probe.Header, in []headerInput) ([]probe.Header, []prob
 		case h.Value != nil:
 			merged.Value = *h.Value
 		case at < 0 || !kept[at].Secret:
-			mistakes = append(mistakes, probe.Problem{Field: fmt.Sprintf("headers[%d].value", i), Message: "is required"})
+			wrong(i, "is required")
 		case !h.Secret:
-			mistakes = append(mistakes, probe.Problem{
-				Field:   fmt.Sprintf("headers[%d].value", i),
-				Message: "is required: a kept secret is not made readable",
-			})
+			wrong(i, "is required: a kept secret is not made readable")
+		case moved:
+			wrong(i, requiredAgain)
 		default:
 			merged.Value = kept[at].Value
 		}

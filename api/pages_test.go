@@ -250,6 +250,50 @@ func TestEditKeepsWhatIsNotShown(t *testing.T) {
 	}
 }
 
+func TestASecretIsAskedForAgainBesideItsFieldWhenTheAddressChanges(t *testing.T) {
+	s := newSite(t)
+	s.setUp()
+	s.mustRegister(with(endpointForm("save", "https://node.example/v1"), "name", "Node", "header_name_0", "X-Key", "header_value_0", "s3cret"))
+	s.answer(good())
+
+	typed := with(endpointForm("save", "https://evil.example/v1"), "name", "Elsewhere",
+		"header_name_0", "X-Team", "header_value_0", "core", "header_name_1", "X-Key", "header_secret_1", "yes")
+	for _, action := range []string{"test", "save"} {
+		got := s.post("/endpoints/node/edit", with(typed, "action", action))
+		if got.status != http.StatusUnprocessableEntity {
+			t.Fatalf("%s: got status %d, want 422: %s", action, got.status, got.text)
+		}
+		if !strings.Contains(got.body, `href="#f-headers-1-value"`) || attribute(got.control("header_value_1"), "aria-invalid") != "true" ||
+			strings.Count(got.text, "is required again because the address changes") != 2 {
+			t.Errorf("%s: the mistake does not stand beside the field and in the summary: %s", action, got.text)
+		}
+		for _, name := range []string{"url", "name", "header_name_0", "header_value_0", "header_name_1"} {
+			if value := got.field(name); value != typed.Get(name) {
+				t.Errorf("%s: field %s holds %q, want %q", action, name, value, typed.Get(name))
+			}
+		}
+		if strings.Contains(got.body, "s3cret") {
+			t.Errorf("%s: the page shows the secret", action)
+		}
+	}
+	if got := s.lastTarget(); got.URL != "" {
+		t.Errorf("%s was probed with what is kept", got.URL)
+	}
+	if got := s.post("/endpoints/node/edit", with(typed, "action", "save", "header_value_1", "another")); got.status != http.StatusSeeOther {
+		t.Errorf("with the value typed again: got %d: %s", got.status, got.text)
+	}
+
+	if got := s.post("/channels", url.Values{"name": {"ops"}, "how": {"bot"}, "bot_token": {"xoxb-s3cret"}, "channel": {"#a"}}); got.status != http.StatusSeeOther {
+		t.Fatalf("add a channel: got %d: %s", got.status, got.text)
+	}
+	path := s.get("/channels").link("/channels/ch_")
+	got := s.post(path, url.Values{"action": {"save"}, "name": {"chat"}, "how": {"bot"}, "bot_token": {""}, "channel": {"#b"}, "api_url": {"https://evil.example/api/"}})
+	if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `href="#f-bot-token"`) ||
+		got.field("api_url") != "https://evil.example/api/" || got.field("name") != "chat" || got.field("channel") != "#b" {
+		t.Errorf("a channel that moves: got %d: %s", got.status, got.text)
+	}
+}
+
 func TestEndpointIsPausedResumedCheckedAndDeleted(t *testing.T) {
 	s := newSite(t)
 	s.setUp()

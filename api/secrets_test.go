@@ -1,9 +1,16 @@
 package api_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rollcallhq/rollcall/api"
+	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/scheduler"
 )
 
 // Everything that can hold a secret is filled with one, everything that can be asked is asked, and no answer and no
@@ -81,4 +88,73 @@ func TestThePublicLearnsNoReasons(t *testing.T) {
 		}
 	}
 	r.get("/status/hidden", nobody).want(http.StatusNotFound)
+}
+
+// A token that leaked may change an endpoint. It must not thereby read the credentials that were stored before.
+func TestAKeptSecretGoesToNoOtherAddress(t *testing.T) {
+	r := start(t)
+	slug := r.register(`{"url": "https://a.example/mcp", "name": "Weather",
+		"headers": [{"name": "X-Team", "value": "ops", "secret": false}, {"name": "Authorization", "value": "Bearer HUSH"}]}`)
+	const all = `[{"name": "X-Team", "value": "ops", "secret": false}, {"name": "Authorization"}]`
+	for url, moves := range map[string]bool{
+		"https://a.example/mcp":              false,
+		"https://a.example/other?network=a":  false,
+		"https://A.example:443/mcp":          false,
+		"http://a.example/mcp":               true,
+		"https://a.example:8443/mcp":         true,
+		"https://evil.example/mcp":           true,
+		"https://a.example.evil.example/mcp": true,
+	} {
+		for body, field := range map[string]string{
+			fmt.Sprintf(`{"url": %q}`, url):                     "headers",
+			fmt.Sprintf(`{"url": %q, "headers": %s}`, url, all): "headers[1].value",
+		} {
+			doc := strings.Replace(body, "{", `{"slug": "weather", `, 1)
+			if _, err := api.NewRegistrar(r.store, scheduler.Period).Plan(t.Context(), []byte(doc)); (err != nil) != moves {
+				t.Errorf("Plan of %s: %v", doc, err)
+			}
+			got := r.ask("PATCH", "/api/v1/endpoints/"+slug, body)
+			if !moves {
+				got.want(http.StatusOK)
+				continue
+			}
+			if diff := cmp.Diff([]string{field}, got.want(http.StatusUnprocessableEntity).mistakes()); diff != "" {
+				t.Errorf("%s: mistakes named (-want +got):\n%s", body, diff)
+			}
+			if !strings.Contains(got.body, "because the address changes") {
+				t.Errorf("%s: the answer does not say why: %s", body, got.body)
+			}
+		}
+		r.ask("PATCH", "/api/v1/endpoints/"+slug, `{"url": "https://a.example/mcp"}`).want(http.StatusOK)
+	}
+
+	moved := `{"url": "https://b.example/mcp", "headers": [{"name": "Authorization", "value": "Bearer other"}]}`
+	r.ask("PATCH", "/api/v1/endpoints/"+slug, moved).want(http.StatusOK)
+	o, err := r.store.Endpoint(t.Context(), slug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]probe.Header{{Name: "Authorization", Value: "Bearer other", Secret: true}}, o.Headers); diff != "" || o.URL != "https://b.example/mcp" {
+		t.Errorf("moved to %s with headers (-want +got):\n%s", o.URL, diff)
+	}
+	r.ask("PATCH", "/api/v1/endpoints/"+slug, `{"url": "https://c.example/mcp", "headers": null}`).want(http.StatusOK)
+	r.ask("PATCH", "/api/v1/endpoints/"+slug, `{"url": "https://d.example/mcp"}`).want(http.StatusOK)
+}
+
+func TestAKeptBotTokenGoesToNoOtherServer(t *testing.T) {
+	r := start(t)
+	id, _ := r.ask("POST", "/api/v1/channels", `{"name": "bot", "type": "slack", "bot_token": "xoxb-HUSH", "channel": "#a"}`).
+		want(http.StatusCreated).object()["id"].(string)
+	change := func(body string) reply { return r.ask("PATCH", "/api/v1/channels/"+id, body) }
+
+	for _, server := range []string{"https://evil.example/api/", "http://slack.com/api/"} {
+		refused := change(fmt.Sprintf(`{"api_url": %q}`, server)).want(http.StatusUnprocessableEntity)
+		if diff := cmp.Diff([]string{"bot_token"}, refused.mistakes()); diff != "" {
+			t.Errorf("mistakes named (-want +got):\n%s", diff)
+		}
+	}
+	change(`{"api_url": "https://chat.example/api/", "bot_token": "xoxb-other"}`).want(http.StatusOK)
+	change(`{"api_url": "https://chat.example/slack/api/", "channel": "#b"}`).want(http.StatusOK)
+	change(`{"api_url": null}`).want(http.StatusUnprocessableEntity)
+	change(`{"api_url": null, "bot_token": null, "channel": null, "webhook_url": "https://hooks.example/x"}`).want(http.StatusOK)
 }
