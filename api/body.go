@@ -94,6 +94,8 @@ func (m *members) findTwins(data []byte) error {
 	return m.walk(d, "", 0)
 }
 
+// walk clips the path before it goes further in: one is made for each element, and a stranger can put a great many of
+// them below a long name.
 func (m *members) walk(d *json.Decoder, path string, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("The body is nested more than %d deep.", maxDepth) //nolint:staticcheck // a sentence for the user
@@ -111,19 +113,19 @@ func (m *members) walk(d *json.Decoder, path string, depth int) error {
 				return err
 			}
 			name, _ := key.(string)
-			full := strings.TrimPrefix(path+"."+name, ".")
+			below := clip(strings.TrimPrefix(path+"."+name, "."), maxShown)
 			if seen[name] {
-				m.mistake(clip(full, maxShown), "stands there twice")
+				m.mistake(below, "stands there twice")
 			}
 			seen[name] = true
-			if err := m.walk(d, full, depth+1); err != nil {
+			if err := m.walk(d, below, depth+1); err != nil {
 				return err
 			}
 		}
 		_, err = d.Token()
 	case json.Delim('['):
 		for i := 0; d.More(); i++ {
-			if err := m.walk(d, fmt.Sprintf("%s[%d]", path, i), depth+1); err != nil {
+			if err := m.walk(d, clip(fmt.Sprintf("%s[%d]", path, i), maxShown), depth+1); err != nil {
 				return err
 			}
 		}
