@@ -88,7 +88,11 @@ func (s *Server) badge(c echo.Context, label string, read func(context.Context, 
 		c.Response().Header().Set("Cache-Control", "no-cache")
 	}
 	if strings.HasSuffix(c.Path(), ".json") {
-		return ok(c, shield{1, b.label, b.message, strings.TrimPrefix(b.color, "#")})
+		text, err := encode(shield{1, b.label, b.message, strings.TrimPrefix(b.color, "#")})
+		if err != nil {
+			return err
+		}
+		return cached(c, "application/json", text)
 	}
 	return cached(c, "image/svg+xml; charset=utf-8", b.draw(badgeStyle(c)))
 }

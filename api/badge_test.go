@@ -18,44 +18,50 @@ import (
 	"github.com/rollcallhq/rollcall/api"
 )
 
-func TestABadgeIsACachedPicture(t *testing.T) {
-	r := start(t)
-	slug := r.register(`{"url": "https://a.example", "name": "a", "public": true}`)
-	r.ask("POST", "/api/v1/endpoints/"+slug+"/check", "").want(http.StatusOK)
-	up := r.get("/badge/"+slug+"/status.svg", nobody).want(http.StatusOK)
-	for name, want := range map[string]string{
-		"Content-Type":                 "image/svg+xml; charset=utf-8",
-		"Cache-Control":                "public, max-age=60, stale-while-revalidate=300",
-		"Access-Control-Allow-Origin":  "*",
-		"Cross-Origin-Resource-Policy": "cross-origin",
+func TestABadgeIsCached(t *testing.T) {
+	for file, kind := range map[string]struct{ contentType, up, down string }{
+		"status.svg":  {"image/svg+xml; charset=utf-8", `role="img" aria-label="status: up"><title>status: up</title>`, "status: down"},
+		"status.json": {"application/json", `"message":"up"`, `"message":"down"`},
 	} {
-		if got := up.header.Get(name); got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
-	}
-	for _, want := range []string{`role="img"`, `aria-label="status: up"`, `<title>status: up</title>`} {
-		if !strings.Contains(up.body, want) {
-			t.Errorf("the picture lacks %s:\n%s", want, up.body)
-		}
-	}
-	tag := up.header.Get("ETag")
-	for _, known := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
-		same := r.get("/badge/"+slug+"/status.svg", nobody, header("If-None-Match", known)).want(http.StatusNotModified)
-		if same.body != "" || same.header.Get("ETag") != tag || same.header.Get("Cache-Control") == "" {
-			t.Errorf("304 to %s with body %q, headers %v", known, same.body, same.header)
-		}
-	}
-	head := r.ask("HEAD", "/badge/"+slug+"/status.svg", "", nobody).want(http.StatusOK)
-	if head.body != "" || head.header.Get("ETag") != tag || head.header.Get("Content-Length") != fmt.Sprint(len(up.body)) {
-		t.Errorf("HEAD answers %v", head.header)
-	}
-	r.see(broken())
-	for range 2 {
-		r.ask("POST", "/api/v1/endpoints/"+slug+"/check", "").want(http.StatusOK)
-	}
-	down := r.get("/badge/"+slug+"/status.svg", nobody, header("If-None-Match", tag)).want(http.StatusOK)
-	if down.header.Get("ETag") == tag || !strings.Contains(down.body, "status: down") {
-		t.Errorf("the badge did not follow the status:\n%s", down.body)
+		t.Run(file, func(t *testing.T) {
+			r := start(t)
+			slug := r.register(`{"url": "https://a.example", "name": "a", "public": true}`)
+			r.ask("POST", "/api/v1/endpoints/"+slug+"/check", "").want(http.StatusOK)
+			path := "/badge/" + slug + "/" + file
+			up := r.get(path, nobody).want(http.StatusOK)
+			for name, want := range map[string]string{
+				"Content-Type":                 kind.contentType,
+				"Cache-Control":                "public, max-age=60, stale-while-revalidate=300",
+				"Access-Control-Allow-Origin":  "*",
+				"Cross-Origin-Resource-Policy": "cross-origin",
+			} {
+				if got := up.header.Get(name); got != want {
+					t.Errorf("%s is %q, want %q", name, got, want)
+				}
+			}
+			if !strings.Contains(up.body, kind.up) {
+				t.Errorf("the badge lacks %s:\n%s", kind.up, up.body)
+			}
+			tag := up.header.Get("ETag")
+			for _, known := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
+				same := r.get(path, nobody, header("If-None-Match", known)).want(http.StatusNotModified)
+				if same.body != "" || same.header.Get("ETag") != tag || same.header.Get("Cache-Control") == "" {
+					t.Errorf("304 to %s with body %q, headers %v", known, same.body, same.header)
+				}
+			}
+			head := r.ask("HEAD", path, "", nobody).want(http.StatusOK)
+			if head.body != "" || head.header.Get("ETag") != tag || head.header.Get("Content-Length") != fmt.Sprint(len(up.body)) {
+				t.Errorf("HEAD answers %v", head.header)
+			}
+			r.see(broken())
+			for range 2 {
+				r.ask("POST", "/api/v1/endpoints/"+slug+"/check", "").want(http.StatusOK)
+			}
+			down := r.get(path, nobody, header("If-None-Match", tag)).want(http.StatusOK)
+			if down.header.Get("ETag") == tag || !strings.Contains(down.body, kind.down) {
+				t.Errorf("the badge did not follow the status:\n%s", down.body)
+			}
+		})
 	}
 }
 

@@ -13,13 +13,21 @@ import (
 // answer writes v as JSON. HTML in strings is left as it is: the content type and nosniff keep browsers from reading
 // it as a page.
 func answer(c echo.Context, status int, contentType string, v any) error {
+	text, err := encode(v)
+	if err != nil {
+		return err
+	}
+	return c.Blob(status, contentType, text)
+}
+
+func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return internal(err)
+		return nil, internal(err)
 	}
-	return c.Blob(status, contentType, b.Bytes())
+	return b.Bytes(), nil
 }
 
 // ok answers with v.
