@@ -91,6 +91,9 @@ const (
 	batch     = 100             // notices leased with one query
 	maxLane   = 100             // deliveries that wait in a lane
 	settleFor = 5 * time.Second // for one settlement
+	// leaseFor tells a database that is slow from a connection that has gone silent, as after a failover: without a
+	// bound the one query that waits on it would be the last.
+	leaseFor = 15 * time.Second
 )
 
 // lease is long enough for a full lane at the rate that Slack allows, one message a second, and short enough that after
@@ -102,7 +105,7 @@ func New(c Config) *Dispatcher {
 	c = c.withDefaults()
 	return &Dispatcher{
 		config:  c,
-		metrics: newMetrics(c.Registerer),
+		metrics: newMetrics(c.Registerer, c.Senders),
 		slots:   make(chan struct{}, c.Workers),
 		again:   make(chan struct{}, 1),
 		lanes:   map[string][]leased{},
@@ -161,10 +164,11 @@ func (d *Dispatcher) Test(ctx context.Context, c store.Channel) (err error) {
 func (d *Dispatcher) look(ctx, work context.Context, lanes *sync.WaitGroup) error {
 	for {
 		now := time.Now()
-		due, err := d.config.Store.LeaseNotices(ctx, now, d.config.lease(), batch)
+		due, err := d.leaseOnce(ctx, now)
 		if err != nil {
 			return err
 		}
+		d.metrics.looked.SetToCurrentTime()
 		for _, delivery := range due {
 			if d.enqueue(leased{delivery, now.Add(d.config.lease())}) {
 				lanes.Go(func() { d.serve(ctx, work, delivery.Channel.ID) })
@@ -174,6 +178,12 @@ func (d *Dispatcher) look(ctx, work context.Context, lanes *sync.WaitGroup) erro
 			return nil
 		}
 	}
+}
+
+func (d *Dispatcher) leaseOnce(ctx context.Context, now time.Time) ([]store.Delivery, error) {
+	ctx, cancel := context.WithTimeout(ctx, leaseFor)
+	defer cancel()
+	return d.config.Store.LeaseNotices(ctx, now, d.config.lease(), batch)
 }
 
 // enqueue adds l to the lane of its channel and reports whether the lane needs a goroutine. What a full lane cannot take
@@ -280,7 +290,7 @@ func (d *Dispatcher) outcome(work context.Context, l leased, receipt Receipt, er
 	now := time.Now()
 	s := store.Settlement{NoticeID: l.Notice.ID, LeaseID: l.LeaseID, At: now}
 	log := d.config.Log.With("notice", l.Notice.ID, "kind", l.Notice.Kind, "endpoint", l.Endpoint.Slug, "channel", l.Channel.ID,
-		"attempt", l.Notice.Attempts+1)
+		"channel_name", l.Channel.Name, "attempt", l.Notice.Attempts+1)
 	if err == nil {
 		log.Info("alert delivered")
 		s.Sent, s.Ref = true, receipt.Ref
@@ -329,7 +339,8 @@ func (d *Dispatcher) settle(work context.Context, l leased, s store.Settlement) 
 		if err == nil {
 			return
 		}
-		log := d.config.Log.With("notice", s.NoticeID, "sent", s.Sent, "error", err)
+		log := d.config.Log.With("notice", s.NoticeID, "channel", l.Channel.ID, "channel_name", l.Channel.Name, "sent", s.Sent,
+			"error", err)
 		if !store.IsFailure(err) { // most likely our lease ran out and another one took the notice
 			log.Warn("delivery was not ours to settle")
 			return
@@ -369,8 +380,8 @@ func (d *Dispatcher) recovered(c store.Channel, err *error) {
 		return
 	}
 	d.metrics.panics.Inc()
-	d.config.Log.Error("sender panicked", "type", c.Type, "channel", c.ID, "panic", withoutSecrets(fmt.Sprint(p), c),
-		"stack", string(debug.Stack()))
+	d.config.Log.Error("sender panicked", "type", c.Type, "channel", c.ID, "channel_name", c.Name,
+		"panic", withoutSecrets(fmt.Sprint(p), c), "stack", string(debug.Stack()))
 	*err = errPanic
 }
 

@@ -206,6 +206,50 @@ func TestDispatcher(t *testing.T) {
 				t.Errorf("logged %d times that the database is gone, want once:\n%s", got, f.log)
 			}
 		}},
+		{"goes on after a query that is never answered, as on a connection that went silent", func(t *testing.T, f *fixture) {
+			f.store.hangs = 2
+			f.add("inc_1", "ch_1", store.NoticeOpened)
+			stop := f.start()
+			time.Sleep(29 * time.Second)
+			f.wantSent()
+			f.wantMetric("rollcall_dispatcher_last_look_timestamp_seconds", 0)
+			time.Sleep(5 * time.Second)
+			f.wantSent("ch_1 inc_1 opened")
+			f.wantMetric("rollcall_dispatcher_last_look_timestamp_seconds", float64(time.Now().Unix()))
+			stop()
+			for _, line := range []string{"notices cannot be read\"", "notices can be read again"} {
+				if got := strings.Count(f.log.String(), line); got != 1 {
+					t.Errorf("logged %d times %q, want once:\n%s", got, line, f.log)
+				}
+			}
+		}},
+		{"stops at once while a query is not answered", func(t *testing.T, f *fixture) {
+			f.store.hangs = 1
+			stop := f.start()
+			time.Sleep(time.Second)
+			began := time.Now()
+			stop()
+			if took := time.Since(began); took != 0 {
+				t.Errorf("stopping took %s, want no time", took)
+			}
+		}},
+		{"names the channel in the log as people know it", func(t *testing.T, f *fixture) {
+			f.add("inc_1", "ch_1", store.NoticeOpened)
+			f.add("inc_2", "ch_1", store.NoticeOpened)
+			f.sender.panics = 1
+			f.fail(1, errors.New("away"))
+			f.run(time.Minute)
+			lines := 0
+			for line := range strings.Lines(f.log.String()) {
+				lines++
+				if !strings.Contains(line, `channel_name="name of ch_1"`) {
+					t.Errorf("no name in %q", line)
+				}
+			}
+			if lines < 4 {
+				t.Errorf("%d lines, want a panic, a failure and two deliveries:\n%s", lines, f.log)
+			}
+		}},
 		{"finishes what is in hand when it is told to stop", func(t *testing.T, f *fixture) {
 			f.add("inc_1", "ch_1", store.NoticeOpened)
 			f.add("inc_2", "ch_1", store.NoticeOpened)
@@ -283,6 +327,12 @@ func TestDispatcher(t *testing.T) {
 			f.run(time.Minute)
 			if got, want := f.store.whyBroken("ch_1"), `nothing here can send to a channel of type "slack"`; got != want {
 				t.Errorf("channel is broken because of %q, want %q", got, want)
+			}
+		}},
+		{"has every count at zero before the first delivery, so that the first is an increase", func(t *testing.T, f *fixture) {
+			f.run(time.Second)
+			for _, outcome := range []string{"sent", "retried", "failed"} {
+				f.wantMetric("rollcall_deliveries_total", 0, outcome, "slack")
 			}
 		}},
 		{"counts how deliveries end", func(t *testing.T, f *fixture) {
@@ -399,7 +449,9 @@ func (f *fixture) add(incident, channel string, kind store.NoticeKind) {
 	d.Notice = store.Notice{
 		ID: store.NewID("ntc"), IncidentID: incident, ChannelID: channel, Kind: kind, CreatedAt: time.Now(), DueAt: time.Now(),
 	}
-	d.Channel = store.Channel{ID: channel, Type: store.ChannelSlack, Secrets: map[string]string{"webhook_url": hook}}
+	d.Channel = store.Channel{
+		ID: channel, Name: "name of " + channel, Type: store.ChannelSlack, Secrets: map[string]string{"webhook_url": hook},
+	}
 	if kind == store.NoticeResolved {
 		d.Incident = ended(d.Incident, time.Minute, store.ResolutionRecovered)
 	}
@@ -426,7 +478,7 @@ func (f *fixture) wantSent(want ...string) {
 	}
 }
 
-// wantMetric checks a counter. labels are its label values, by name of the label.
+// wantMetric checks a counter or gauge. labels are its label values, by name of the label.
 func (f *fixture) wantMetric(name string, want float64, labels ...string) {
 	f.t.Helper()
 	families, err := f.reg.Gather()
@@ -442,7 +494,7 @@ func (f *fixture) wantMetric(name string, want float64, labels ...string) {
 			if family.GetName() != name || !slices.Equal(values, labels) {
 				continue
 			}
-			if got := m.GetCounter().GetValue(); got != want {
+			if got := m.GetCounter().GetValue() + m.GetGauge().GetValue(); got != want {
 				f.t.Errorf("%s%q = %v, want %v", name, labels, got, want)
 			}
 			return
@@ -461,6 +513,7 @@ type notices struct {
 	settlements []store.Settlement
 	leaseErr    error
 	settleErr   error
+	hangs       int // of the next calls of LeaseNotices: they end when their context does
 }
 
 // away makes the two methods fail.
@@ -476,9 +529,14 @@ func (n *notices) whyBroken(channel string) string {
 	return n.broken[channel]
 }
 
-func (n *notices) LeaseNotices(_ context.Context, now time.Time, lease time.Duration, limit int) ([]store.Delivery, error) {
+func (n *notices) LeaseNotices(ctx context.Context, now time.Time, lease time.Duration, limit int) ([]store.Delivery, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.hangs > 0 {
+		n.hangs--
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	if n.leaseErr != nil {
 		return nil, n.leaseErr
 	}

@@ -19,9 +19,11 @@ type metrics struct {
 	deliveries *prometheus.CounterVec
 	seconds    *prometheus.HistogramVec
 	panics     prometheus.Counter
+	looked     prometheus.Gauge
 }
 
-func newMetrics(r prometheus.Registerer) metrics {
+// newMetrics makes every series of the types in senders, so that a rule sees the first refusal as an increase.
+func newMetrics(r prometheus.Registerer, senders map[store.ChannelType]Sender) metrics {
 	m := metrics{
 		deliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "rollcall_deliveries_total",
@@ -36,9 +38,19 @@ func newMetrics(r prometheus.Registerer) metrics {
 			Name: "rollcall_delivery_panics_total",
 			Help: "Panics of senders. Each is a mistake of ours.",
 		}),
+		looked: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "rollcall_dispatcher_last_look_timestamp_seconds",
+			Help: "When the database last said which alerts are due; 0 before it has.",
+		}),
+	}
+	for t := range senders {
+		m.seconds.WithLabelValues(string(t))
+		for _, outcome := range []string{outcomeSent, outcomeRetried, outcomeFailed} {
+			m.deliveries.WithLabelValues(string(t), outcome)
+		}
 	}
 	if r != nil {
-		r.MustRegister(m.deliveries, m.seconds, m.panics)
+		r.MustRegister(m.deliveries, m.seconds, m.panics, m.looked)
 	}
 	return m
 }
