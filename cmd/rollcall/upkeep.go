@@ -17,6 +17,9 @@ const (
 	pruneEvery  = 10 * time.Minute
 	// pruneGroup keeps the transactions of pruning short, so that checks can be recorded in between.
 	pruneGroup = 2000
+	// upkeepPatience bounds each question to the database: on a connection that has gone silent, as after a failover, a
+	// question without a bound would be the last of its kind.
+	upkeepPatience = 30 * time.Second
 )
 
 // every calls do each period until ctx ends.
@@ -44,6 +47,8 @@ func (s *service) logged(what string, do func(context.Context) error) func(conte
 
 // follow makes the scheduler know exactly the endpoints that the store knows.
 func (s *service) follow(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, upkeepPatience)
+	defer cancel()
 	scheduled := s.scheduler.IDs() // before reading: one registered meanwhile must stay
 	page, err := s.store.Endpoints(ctx, store.EndpointFilter{Limit: -1})
 	if err != nil {
@@ -100,7 +105,7 @@ func (s *service) checkNow(ctx context.Context, slug string) (store.Check, error
 func (s *service) prune(ctx context.Context) error {
 	before := time.Now().Add(-s.cfg.retention)
 	for {
-		n, err := s.store.Prune(ctx, before, pruneGroup)
+		n, err := s.pruneGroup(ctx, before)
 		if err != nil {
 			return err
 		}
@@ -108,6 +113,12 @@ func (s *service) prune(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+func (s *service) pruneGroup(ctx context.Context, before time.Time) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, upkeepPatience)
+	defer cancel()
+	return s.store.Prune(ctx, before, pruneGroup)
 }
 
 // registerDemo puts the demo's endpoints into the database, or points those of an earlier run at this one's servers.
