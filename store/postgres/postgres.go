@@ -55,9 +55,6 @@ func Migrate(ctx context.Context, url string) (from, to int, err error) {
 	return migrate(ctx, pool)
 }
 
-// connectTimeout bounds the making of a connection where the URL's connect_timeout does not.
-const connectTimeout = 10 * time.Second
-
 func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -66,9 +63,7 @@ func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 			"postgres://user:password@host:5432/database, with % and two hex digits for special characters of the password")
 	}
 	conn := config.ConnConfig
-	if conn.ConnectTimeout == 0 {
-		conn.ConnectTimeout = connectTimeout
-	}
+	discoverSilence(config)
 	if conn.RuntimeParams["application_name"] == "" {
 		conn.RuntimeParams["application_name"] = "rollcall"
 	}

@@ -2,10 +2,13 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/rollcallhq/rollcall/migrations"
 	"github.com/rollcallhq/rollcall/probe"
@@ -83,6 +86,62 @@ func TestAServerThatGoesAwayAndComesBack(t *testing.T) {
 	out, err := db.Record(t.Context(), group, believe)
 	if err != nil || !out[0].Kept {
 		t.Errorf("Record when it is back = %+v, %v, want the check kept", out, err)
+	}
+}
+
+// A failover may leave a connection open on which nothing ever comes.
+func TestAQueryThatIsNeverAnsweredEnds(t *testing.T) {
+	config, err := pgx.ParseConfig(storetest.Postgres(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Tracer = postgres.Patience(50 * time.Millisecond)
+	for name, ask := range map[string]func(conn *pgx.Conn) error{
+		"a statement": func(conn *pgx.Conn) error {
+			_, err := conn.Exec(t.Context(), `SELECT pg_sleep(3600)`)
+			return err
+		},
+		"a query": func(conn *pgx.Conn) error {
+			rows, err := conn.Query(t.Context(), `SELECT pg_sleep(3600)`)
+			if err != nil {
+				return err
+			}
+			_, err = pgx.CollectRows(rows, pgx.RowTo[string])
+			return err
+		},
+		"a batch": func(conn *pgx.Conn) error {
+			var batch pgx.Batch
+			batch.Queue(`SELECT 1`)
+			batch.Queue(`SELECT pg_sleep(3600)`)
+			return conn.SendBatch(t.Context(), &batch).Close()
+		},
+	} {
+		conn, err := pgx.ConnectConfig(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ask(conn); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s that is never answered: error %v, want that the time is up", name, err)
+		}
+		_ = conn.Close(t.Context()) // closed already, by the deadline
+	}
+}
+
+func TestACallersOwnDeadlineHolds(t *testing.T) {
+	config, err := pgx.ParseConfig(storetest.Postgres(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Tracer = postgres.Patience(time.Nanosecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx) //nolint:errcheck // nothing depends on how the connection ends
+	if _, err := conn.Exec(ctx, `SELECT 1`); err != nil {
+		t.Errorf("a query whose caller is more patient: %v", err)
 	}
 }
 

@@ -1,0 +1,4 @@
+package postgres
+
+// Patience is for tests that cannot wait for queryPatience.
+type Patience = patience
