@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"net/http"
 	"runtime"
 	"slices"
 	"strings"
@@ -29,6 +30,19 @@ func TestABodyCostsNoMoreThanItsLength(t *testing.T) {
 		}
 		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(300*len(body)); got > most {
 			t.Errorf("%s: reading %d bytes took %d bytes of memory, want at most %d", shape, len(body), got, most)
+		}
+	}
+}
+
+// Each mistake was once compared with all before it, and all of them were told.
+func TestABodyFullOfMistakesIsAnsweredWithSome(t *testing.T) {
+	r := start(t)
+	for _, member := range []string{`"tags": [""`, `"channels": [""`, `"tags": [1`, `"headers": [{}`} {
+		_, item, _ := strings.Cut(member, "[")
+		body := `{"url": "https://a.example", ` + member + strings.Repeat(","+item, 20_000) + `]}`
+		got := r.ask("POST", "/api/v1/endpoints", body).want(http.StatusUnprocessableEntity)
+		if n := len(got.mistakes()); n != 50 {
+			t.Errorf("%s, …: %d mistakes named, want 50", member, n)
 		}
 	}
 }

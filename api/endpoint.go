@@ -262,13 +262,17 @@ func (s *Server) check(ctx context.Context, e store.Endpoint, mistakes []probe.P
 	return append(s.endpointMistakes(e, mistakes), missingChannels(e.Channels, known)...), nil
 }
 
-// endpointMistakes adds what is wrong with e in itself. A field that could not be read is not complained of twice.
+// endpointMistakes adds what is wrong with e in itself, as far as anybody is told of it. A field that could not be read
+// is not complained of twice.
 func (s *Server) endpointMistakes(e store.Endpoint, mistakes []probe.Problem) []probe.Problem {
 	err := e.Validate(s.cfg.Period)
 	if err == nil {
 		return mistakes
 	}
 	for _, p := range problemOf(err).Errors {
+		if len(mistakes) >= maxMistakes {
+			break
+		}
 		if !slices.ContainsFunc(mistakes, func(m probe.Problem) bool { return m.Field == p.Field }) {
 			mistakes = append(mistakes, p)
 		}

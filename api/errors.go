@@ -47,8 +47,9 @@ func fault(status int, title, format string, args ...any) *problem {
 	return &problem{Status: status, Title: title, Detail: fmt.Sprintf(format, args...)}
 }
 
-// unacceptable returns a problem that names every mistake.
+// unacceptable returns a problem that names every mistake, up to maxMistakes.
 func unacceptable(status int, title string, mistakes []probe.Problem) *problem {
+	mistakes = mistakes[:min(len(mistakes), maxMistakes)]
 	parts := make([]string, 0, len(mistakes))
 	for _, m := range mistakes {
 		parts = append(parts, strings.TrimSpace(m.Field+" "+m.Message))
