@@ -57,8 +57,8 @@ func (s *Server) public(ctx context.Context) (publicStatus, error) {
 	return p, nil
 }
 
-// overall is what several endpoints together are: the worst that is known of any. Those that are paused, pending or
-// could not be told say nothing, unless there is nobody else.
+// overall is what several endpoints together are: the worst of any. Those that are paused or pending say nothing,
+// unless there is nobody else.
 func overall(endpoints []store.Overview) store.Status {
 	worst := store.StatusPending
 	for _, o := range endpoints {
@@ -69,13 +69,14 @@ func overall(endpoints []store.Overview) store.Status {
 	return worst
 }
 
-// severity orders statuses by what they mean for somebody who looks at all of them together. A gated endpoint is alive:
-// it is worse than up and better than broken.
+// severity orders statuses by what they mean for somebody who looks at all of them together. One that could not be told
+// keeps the rest from passing for all that there is. A gated endpoint is alive: it is worse than up and better than
+// broken.
 var severity = map[store.Status]int{
 	store.StatusPending:  0,
 	store.StatusPaused:   1,
-	store.StatusUnknown:  2,
-	store.StatusUp:       3,
+	store.StatusUp:       2,
+	store.StatusUnknown:  3,
 	store.StatusGated:    4,
 	store.StatusDegraded: 5,
 	store.StatusDown:     6,
@@ -83,24 +84,22 @@ var severity = map[store.Status]int{
 
 // description says in a sentence how things stand.
 func (p publicStatus) description() string {
-	down := 0
+	number := map[store.Status]int{}
 	for _, o := range p.endpoints {
-		if o.Status() == store.StatusDown {
-			down++
-		}
+		number[o.Status()]++
 	}
 	switch {
 	case len(p.endpoints) == 0:
 		return "Nothing is published"
-	case down > 0 && down == len(p.endpoints):
+	case number[store.StatusDown] == len(p.endpoints):
 		return "Major outage"
-	case down > 0:
+	case p.overall == store.StatusDown:
 		return "Partial outage"
-	}
-	switch p.overall {
-	case store.StatusDegraded, store.StatusGated:
+	case p.overall == store.StatusDegraded, p.overall == store.StatusGated:
 		return "Degraded service"
-	case store.StatusUp:
+	case p.overall == store.StatusUnknown && number[store.StatusUp] > 0:
+		return "Some statuses not known"
+	case p.overall == store.StatusUp:
 		return "All systems operational"
 	}
 	return "Status not known"
@@ -113,7 +112,7 @@ func (p publicStatus) open() []store.Incident {
 
 // PublicStatus is the answer of /api/v1/status.
 type PublicStatus struct {
-	Status      store.Status     `json:"status"` // the worst that is known of any endpoint
+	Status      store.Status     `json:"status"` // the worst of any endpoint
 	Description string           `json:"description"`
 	CheckedAt   *Time            `json:"checked_at"` // of the latest check; null before the first
 	Endpoints   []PublicEndpoint `json:"endpoints"`

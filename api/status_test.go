@@ -3,7 +3,9 @@ package api_test
 import (
 	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollcallhq/rollcall/api"
+	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/store"
 )
 
 func TestThePublicStatusIsTheWorstThatIsKnown(t *testing.T) {
@@ -90,6 +94,107 @@ func TestAggregatorsFindTheShapeTheyRead(t *testing.T) {
 		if got := r.get("/api/v2/"+path+".json", nobody).want(http.StatusOK).object(); len(got) != 2 || got[only] == nil || got["page"] == nil {
 			t.Errorf("%s.json holds %v", path, got)
 		}
+	}
+}
+
+// Every set of statuses is published once. Whatever is read, it says the same, and never that all is well when that is
+// not known of all.
+func TestEveryCombinationOfStatusesIsToldAlikeEverywhere(t *testing.T) {
+	r := start(t)
+	slugs := r.oneOfEach()
+	for set := range 1 << len(slugs) {
+		var published []store.Status
+		for i, status := range store.Statuses() {
+			r.publish(slugs[status], set&(1<<i) != 0)
+			if set&(1<<i) != 0 {
+				published = append(published, status)
+			}
+		}
+		has := func(s store.Status) bool { return slices.Contains(published, s) }
+		type told struct{ Status, Description, Indicator string }
+		var want told
+		switch {
+		case len(published) == 0:
+			want = told{"pending", "Nothing is published", "none"}
+		case has(store.StatusDown) && len(published) == 1:
+			want = told{"down", "Major outage", "critical"}
+		case has(store.StatusDown):
+			want = told{"down", "Partial outage", "major"}
+		case has(store.StatusDegraded):
+			want = told{"degraded", "Degraded service", "minor"}
+		case has(store.StatusGated):
+			want = told{"gated", "Degraded service", "minor"}
+		case has(store.StatusUnknown) && has(store.StatusUp):
+			want = told{"unknown", "Some statuses not known", "minor"}
+		case has(store.StatusUnknown):
+			want = told{"unknown", "Status not known", "minor"}
+		case has(store.StatusUp):
+			want = told{"up", "All systems operational", "none"}
+		case has(store.StatusPaused):
+			want = told{"paused", "Status not known", "minor"}
+		default:
+			want = told{"pending", "Status not known", "minor"}
+		}
+		var own told
+		r.get("/api/v1/status", nobody).want(http.StatusOK).json(&own)
+		own.Indicator = want.Indicator // a word of the other shape
+		if own != want {
+			t.Errorf("%v: status %+v, want %+v", published, own, want)
+		}
+		var other struct {
+			Status     told
+			Components []struct{ Status string }
+		}
+		r.get("/api/v2/summary.json", nobody).want(http.StatusOK).json(&other)
+		other.Status.Status = want.Status
+		if other.Status != want {
+			t.Errorf("%v: summary %+v, want %+v", published, other.Status, want)
+		}
+		for _, c := range other.Components {
+			if c.Status == "degraded_performance" && want.Indicator == "none" {
+				t.Errorf("%v: a component is %s and the indicator none", published, c.Status)
+			}
+		}
+		page := r.get("/status", nobody).want(http.StatusOK).body
+		if !strings.Contains(page, "<h1>"+want.Description+"</h1>") || !strings.Contains(page, "banner is-"+want.Status) {
+			t.Errorf("%v: the page does not say %q in the colour of %s", published, want.Description, want.Status)
+		}
+	}
+}
+
+// oneOfEach registers an endpoint of every status and returns their slugs.
+func (r *rollcall) oneOfEach() map[store.Status]string {
+	r.t.Helper()
+	slugs := map[store.Status]string{}
+	for _, status := range store.Statuses() {
+		slug := r.register(fmt.Sprintf(`{"url": "https://a.example", "name": "is %s", "paused": %v}`, status, status == store.StatusPaused))
+		result := healthy()
+		if result.Verdict = probe.Verdict(status); result.Verdict != probe.Up {
+			result.Failure = &probe.Failure{Step: "initialize", Class: probe.ClassTimeout}
+		}
+		if slices.Contains(probe.Verdicts(), result.Verdict) {
+			r.see(result)
+			for range 2 * store.DefaultConfirm.Failures {
+				r.ask("POST", "/api/v1/endpoints/"+slug+"/check", "").want(http.StatusOK)
+			}
+		}
+		if got := r.get("/api/v1/endpoints/" + slug).object()["status"]; got != string(status) {
+			r.t.Fatalf("an endpoint that should be %s is %v", status, got)
+		}
+		slugs[status] = slug
+	}
+	return slugs
+}
+
+// publish makes an endpoint public, or no longer so.
+func (r *rollcall) publish(slug string, public bool) {
+	r.t.Helper()
+	_, err := r.store.UpdateEndpoint(r.t.Context(), slug, func(e *store.Endpoint) error {
+		e.Public = public
+		return nil
+	})
+	if err != nil {
+		r.t.Fatalf("publish %s: %v", slug, err)
 	}
 }
 

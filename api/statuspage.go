@@ -123,7 +123,7 @@ func indicator(p publicStatus) *statuspageIndicator {
 		i.Indicator = "critical"
 	case "Partial outage":
 		i.Indicator = "major"
-	case "Degraded service", "Status not known":
+	case "Degraded service", "Some statuses not known", "Status not known":
 		i.Indicator = "minor"
 	}
 	return i
