@@ -240,7 +240,7 @@ func (e Endpoint) SlugBase() string {
 type EndpointFilter struct {
 	Status     Status
 	Tag        string
-	Query      string // part of the name, slug or URL, without regard to case
+	Query      string // part of the name, slug or URL as it is shown, without regard to case
 	PublicOnly bool
 	Limit      int // as in PageLimit; negative means all
 	Cursor     string

@@ -3,6 +3,8 @@ package store
 import (
 	"strconv"
 	"strings"
+
+	"github.com/rollcallhq/rollcall/probe"
 )
 
 // Fold returns the form in which names are compared, sorted and searched: without regard to case. It is worked out here
@@ -15,8 +17,11 @@ func CleanText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// SearchText is what EndpointFilter.Query is looked for in.
-func (e Endpoint) SearchText() string { return Fold(e.Name + "\n" + e.Slug + "\n" + e.URL) }
+// SearchText is what EndpointFilter.Query is looked for in: what is shown of e, and no key that is cut out of its URL,
+// which could otherwise be guessed letter by letter.
+func (e Endpoint) SearchText() string {
+	return Fold(e.Name + "\n" + e.Slug + "\n" + probe.RedactURL(e.URL))
+}
 
 // FirstFree returns the first variant of base, as Numbered makes them, that is not taken.
 func FirstFree(base string, taken func(string) bool) string {

@@ -55,7 +55,7 @@ CREATE TABLE endpoints (
 COMMENT ON TABLE endpoints IS 'What is watched. Whoever changes anything kept about an endpoint locks its row here first.';
 COMMENT ON COLUMN endpoints.slug IS 'Part of addresses: never changes.';
 COMMENT ON COLUMN endpoints.name_key IS 'The name without case, as the program folds it: lists are sorted by it.';
-COMMENT ON COLUMN endpoints.search IS 'Name, slug and URL without case: what a search looks into.';
+COMMENT ON COLUMN endpoints.search IS 'Name, slug and redacted URL without case: what a search looks into.';
 COMMENT ON COLUMN endpoints.headers IS 'Sealed JSON, NULL when there are none.';
 COMMENT ON COLUMN endpoints.request_params IS 'JSON to be sent byte for byte, NULL when there are none.';
 

@@ -28,7 +28,7 @@ CREATE TABLE endpoints (
     slug              TEXT NOT NULL UNIQUE, -- part of addresses
     name              TEXT NOT NULL,
     name_key          TEXT NOT NULL UNIQUE, -- the name without case, as the program folds it: lists are sorted by it
-    search            TEXT NOT NULL,        -- name, slug and URL without case: what a search looks into
+    search            TEXT NOT NULL,        -- name, slug and redacted URL without case: what a search looks into
     kind              TEXT NOT NULL,
     url               TEXT NOT NULL,
     headers           BLOB,                 -- sealed JSON, NULL when there are none

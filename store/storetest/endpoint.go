@@ -252,6 +252,29 @@ func testEndpointList(t *testing.T, fresh func(t testing.TB) Database) {
 		want(t, s, store.EndpointFilter{Query: "p", Status: store.StatusUp, Tag: "prod", PublicOnly: true}, "Up")
 	})
 
+	t.Run("a search does not tell keys that are cut from URLs", func(t *testing.T) {
+		s := fresh(t).open(t)
+		const key, later = "0f1e2d3c4b5a69788796a5b4c3d2e1f0", "aa1e2d3c4b5a69788796a5b4c3d2e1f0"
+		node := newEndpoint(t, s, "Node", func(e *store.Endpoint) {
+			e.URL = "https://node.example/rpc/" + key + "?api_key=Hush7&network=goerli"
+		})
+		for _, query := range []string{"0f1e", key, "Hush7", "hus", "api_key=h"} {
+			want(t, s, store.EndpointFilter{Query: query})
+		}
+		for _, query := range []string{"https://NODE.example/rpc/", "api_key=", "network=goerli"} {
+			want(t, s, store.EndpointFilter{Query: query}, "Node")
+		}
+		_, err := s.UpdateEndpoint(t.Context(), node.Slug, func(e *store.Endpoint) error {
+			e.URL = "https://archive.example/" + later
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, s, store.EndpointFilter{Query: later[:4]})
+		want(t, s, store.EndpointFilter{Query: "archive.example"}, "Node")
+	})
+
 	t.Run("a page goes on where the last one ended, whatever came and went", func(t *testing.T) {
 		s := fresh(t).open(t)
 		for _, name := range []string{"a", "b", "c", "d"} {
