@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -17,7 +18,9 @@ func EnrollEndpoint(e Endpoint, at time.Time) (Endpoint, error) {
 	return e, e.checkText()
 }
 
-// EditEndpoint lets change edit a copy of e, and holds on to what never changes.
+// EditEndpoint lets change edit a copy of e, and holds on to what never changes. An edit that changes nothing leaves also
+// UpdatedAt as it was, and there is nothing to write: see Edited. A probe in hand counts only while its endpoint is as it
+// was, so an edit in name only would throw it away.
 func EditEndpoint(e Endpoint, change func(*Endpoint) error, at time.Time) (Endpoint, error) {
 	edited := e
 	edited.Headers = slices.Clone(e.Headers)
@@ -27,11 +30,19 @@ func EditEndpoint(e Endpoint, change func(*Endpoint) error, at time.Time) (Endpo
 	if err := change(&edited); err != nil {
 		return Endpoint{}, err
 	}
-	edited.ID, edited.Slug, edited.CreatedAt, edited.UpdatedAt = e.ID, e.Slug, e.CreatedAt, at
+	edited.ID, edited.Slug, edited.CreatedAt, edited.UpdatedAt = e.ID, e.Slug, e.CreatedAt, e.UpdatedAt
 	if edited.Name == "" {
 		return Endpoint{}, Invalid{[]probe.Problem{problem("name", "is required")}}
 	}
+	if e.Edited(edited) {
+		edited.UpdatedAt = at
+	}
 	return edited, edited.checkText()
+}
+
+// Edited reports whether after differs from e in anything that a database keeps.
+func (e Endpoint) Edited(after Endpoint) bool {
+	return !reflect.DeepEqual(e.Tidy(), after.Tidy())
 }
 
 // checkText returns an Invalid that names every text which a database would refuse or keep as something else.

@@ -24,8 +24,10 @@ type Store interface {
 	// Channels must exist.
 	CreateEndpoint(ctx context.Context, e Endpoint) (Endpoint, error)
 	// UpdateEndpoint loads the endpoint, lets change edit and validate it, and keeps it; an error of change ends it.
-	// change must not call the store and may be called again. ID, Slug and CreatedAt never change. Pausing resolves an open incident (ResolutionPaused) and tells its channels; a resumed endpoint, and one
-	// whose kind, URL or request changed, starts again as pending, with the open incident left to the judge.
+	// change must not call the store and may be called again. ID, Slug and CreatedAt never change, and UpdatedAt changes
+	// only when something else does. Pausing resolves an open incident (ResolutionPaused) and tells its channels; a
+	// resumed endpoint, and one whose kind, URL or request changed, starts again as pending, with the open incident left
+	// to the judge.
 	UpdateEndpoint(ctx context.Context, slug string, change func(*Endpoint) error) (Endpoint, error)
 	// DeleteEndpoint removes the endpoint and all its history.
 	DeleteEndpoint(ctx context.Context, slug string) error

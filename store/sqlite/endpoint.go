@@ -43,7 +43,7 @@ func (db *DB) UpdateEndpoint(ctx context.Context, slug string, change func(*stor
 			return err
 		}
 		before, at := standing.Endpoint, store.Stamp(time.Now())
-		if after, err = store.EditEndpoint(before, change, at); err != nil {
+		if after, err = store.EditEndpoint(before, change, at); err != nil || !before.Edited(after) {
 			return err
 		}
 		if err := checkChannels(ctx, tx, after.Channels); err != nil {

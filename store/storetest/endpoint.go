@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -338,6 +339,48 @@ func testEdits(t *testing.T, fresh func(t testing.TB) Database) {
 		}
 		if page, err := s.Endpoints(t.Context(), store.EndpointFilter{Query: "sky"}); err != nil || len(page.Items) != 1 {
 			t.Errorf("search by the name it was given: %v, %v", page.Items, err)
+		}
+	})
+
+	t.Run("an edit that changes nothing writes nothing", func(t *testing.T) {
+		db := fresh(t)
+		s := db.open(t)
+		e := newEndpoint(t, s, "Weather", to(newChannel(t, s, "ops")), func(e *store.Endpoint) {
+			e.Headers = []probe.Header{{Name: "A", Value: "1", Secret: true}}
+			e.Request = store.Request{Method: "m", Params: []byte(`[1]`)}
+		})
+		bare := newEndpoint(t, s, "Bare")
+		headers := func() (sealed []byte) { // sealed anew, the same headers look different
+			t.Helper()
+			err := db.SQL(t).QueryRowContext(t.Context(), `SELECT headers FROM endpoints WHERE slug = 'weather'`).Scan(&sealed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return sealed
+		}
+		before := headers()
+		for _, change := range []func(*store.Endpoint){
+			func(*store.Endpoint) {},
+			func(e *store.Endpoint) { e.ID, e.Slug, e.CreatedAt, e.UpdatedAt = "ep_other", "other", start, start },
+			func(e *store.Endpoint) { e.Name, e.Headers[0].Value = "Weather", "1" },
+		} {
+			edit(t, s, e, change)
+		}
+		edit(t, s, bare, func(e *store.Endpoint) {
+			e.Tags, e.Channels, e.Headers, e.Request.Params = []string{}, []string{}, []probe.Header{}, []byte{}
+		})
+		if diff := cmp.Diff(overview(t, s, e.Slug).Endpoint, e); diff != "" {
+			t.Errorf("Endpoint (-got +want):\n%s", diff)
+		}
+		if diff := cmp.Diff(overview(t, s, bare.Slug).Endpoint, bare); diff != "" {
+			t.Errorf("bare Endpoint (-got +want):\n%s", diff)
+		}
+		if !bytes.Equal(headers(), before) {
+			t.Error("the headers were written again")
+		}
+		edit(t, s, e, func(e *store.Endpoint) { e.Headers[0].Value = "2" })
+		if got := overview(t, s, e.Slug).UpdatedAt; !got.After(e.UpdatedAt) {
+			t.Errorf("updated at %v after an edit of a header, want after %v", got, e.UpdatedAt)
 		}
 	})
 
