@@ -304,7 +304,7 @@ func (s *Server) finishSetup(c echo.Context, secret, name, password string) (sto
 		return store.User{}, err
 	}
 	if !good {
-		return store.User{}, errSetupSpent
+		return store.User{}, s.setupSpent()
 	}
 	u := store.User{Name: name, Role: store.RoleAdmin}
 	if err := s.whenThereIsRoom(ctx, func() { u.PasswordHash = HashPassword(password) }); err != nil {
@@ -312,13 +312,19 @@ func (s *Server) finishSetup(c echo.Context, secret, name, password string) (sto
 	}
 	u, err = s.cfg.Store.CreateFirstUser(ctx, hash, u)
 	if errors.Is(err, store.ErrNotFound) {
-		return store.User{}, errSetupSpent
+		return store.User{}, s.setupSpent()
 	}
 	return u, err
 }
 
-var errSetupSpent = fault(http.StatusForbidden, "Setup link not valid",
-	"This setup link was used already, or a later one has replaced it. Restart the service to get a fresh link.")
+func (s *Server) setupSpent() *problem {
+	again := "Restart the service to get a fresh link."
+	if s.cfg.AdminToken != "" {
+		again = "Start the service once without ROLLCALL_ADMIN_TOKEN to get a fresh link."
+	}
+	return fault(http.StatusForbidden, "Setup link not valid",
+		"This setup link was used already, or a later one has replaced it. %s", again)
+}
 
 func userMistakes(name, password string) []probe.Problem {
 	var mistakes []probe.Problem

@@ -22,8 +22,22 @@ func (s *Server) loginPage(c echo.Context, status int, page web.LoginPage) error
 	if err != nil {
 		return err
 	}
-	page.Frame, page.Setup = s.frame(c, ""), !ready
+	page.Frame = s.frame(c, "")
+	if !ready {
+		_, page.Setup = s.wayIn()
+	}
 	return s.render(c, status, page)
+}
+
+// wayIn says how to get an account where nobody has one. A start with an admin token prints no setup link.
+func (s *Server) wayIn() (title, advice string) {
+	const nobody = "Nobody has an account here yet. "
+	if s.cfg.AdminToken != "" {
+		return "Get a setup link", nobody + "With an admin token, the service prints no setup link: " +
+			"start it once without ROLLCALL_ADMIN_TOKEN to get one."
+	}
+	return "Open the setup link", nobody + "The service printed a link when it started, in its terminal or its log: " +
+		"open it to choose your name and password. Restarting the service prints a fresh one."
 }
 
 func (s *Server) doLogin(c echo.Context) error {
@@ -68,9 +82,7 @@ func (s *Server) pageSetup(c echo.Context) error {
 		page.Trouble = "Somebody has used the setup link already. Log in with the name and password chosen then."
 		return s.render(c, http.StatusForbidden, page)
 	case page.Token == "":
-		page.Title = "Open the setup link"
-		page.Trouble = "Nobody has an account here yet. The service printed a link when it started, in its terminal or its log: " +
-			"open it to choose your name and password. Restarting the service prints a fresh one."
+		page.Title, page.Trouble = s.wayIn()
 		return s.render(c, http.StatusForbidden, page)
 	}
 	page.Usable, err = s.cfg.Store.HasSetupToken(ctx, store.HashSecret(page.Token))
@@ -78,7 +90,7 @@ func (s *Server) pageSetup(c echo.Context) error {
 		return err
 	}
 	if !page.Usable {
-		page.Title, page.Trouble = "This setup link does not work", errSetupSpent.Detail
+		page.Title, page.Trouble = "This setup link does not work", s.setupSpent().Detail
 		return s.render(c, http.StatusForbidden, page)
 	}
 	return s.render(c, http.StatusOK, page)

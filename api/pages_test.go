@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -74,6 +75,33 @@ func TestSetupLinkWorksOnce(t *testing.T) {
 	}
 	if got := s.get(link); got.status != http.StatusForbidden || !strings.Contains(got.text, "used the setup link already") {
 		t.Errorf("the link again: got %d and %q", got.status, got.text)
+	}
+}
+
+// With an admin token, a start prints no setup link: telling somebody to restart would send them in circles.
+func TestTheWayInIsOneThatWorks(t *testing.T) {
+	for name, test := range map[string]struct {
+		token     string
+		say, hush string
+	}{
+		"without an admin token": {"", "service prints a fresh one|service to get a fresh link", "ROLLCALL_ADMIN_TOKEN"},
+		"with an admin token":    {adminToken, "once without ROLLCALL_ADMIN_TOKEN to get", "estart"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t, func(c *api.Config) { c.AdminToken = test.token })
+			say := regexp.MustCompile(test.say)
+			for path, status := range map[string]int{"/setup": 403, "/setup?token=wrong": 403, "/login": 200} {
+				got := r.get(path, nobody).want(status).body
+				if !say.MatchString(got) || strings.Contains(got, test.hush) {
+					t.Errorf("%s does not say %q, or says %q:\n%s", path, test.say, test.hush, got)
+				}
+			}
+			form := "token=wrong&name=ada&password=" + url.QueryEscape(password)
+			got := r.ask("POST", "/setup", form, nobody, header("Content-Type", "application/x-www-form-urlencoded")).want(403).body
+			if !say.MatchString(got) || strings.Contains(got, test.hush) {
+				t.Errorf("a form with a wrong token: %s", got)
+			}
+		})
 	}
 }
 

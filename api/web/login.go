@@ -6,7 +6,7 @@ type LoginPage struct {
 	Name    string // as typed
 	Next    string // address within this service to go on to
 	Problem string // why the last attempt failed, empty on the first
-	Setup   bool   // nobody can log in yet: the setup link has not been used
+	Setup   string // how to get an account while nobody has one, empty afterwards
 }
 
 func (LoginPage) template() string { return "login" }

@@ -41,7 +41,7 @@ func samples() map[string]web.Page {
 		"channel":         web.ChannelPage{Frame: frame("/channels"), Channel: channelRows()[0], Form: web.ChannelForm{Name: "ops", How: "bot", Channel: "#alerts", KeptToken: true}, Tested: true},
 		"channel-broken":  web.ChannelPage{Frame: frame("/channels"), Channel: channelRows()[1], Form: web.ChannelForm{Name: "oncall", How: "webhook", WebhookURL: "https://hooks.example/s3cret", KeptWebhook: true}, Tested: true, Failure: "channel_is_archived", Problems: web.Problems{{Field: "webhook_url", Message: "must be an http or https URL with a host and without a user name"}}},
 		"login":           web.LoginPage{Frame: web.Frame{Now: now, Version: "0.1.0"}},
-		"login-failed":    web.LoginPage{Frame: web.Frame{Now: now}, Name: "ada", Next: "/incidents", Problem: "That name and password do not go together.", Setup: true},
+		"login-failed":    web.LoginPage{Frame: web.Frame{Now: now}, Name: "ada", Next: "/incidents", Problem: "That name and password do not go together.", Setup: "Nobody has an account here yet. Open the setup link."},
 		"setup":           web.SetupPage{Frame: web.Frame{Now: now}, Token: "setup_x", Name: "ada", Usable: true, Problems: web.Problems{{Field: "password", Message: "is shorter than 12 characters"}}},
 		"setup-used":      web.SetupPage{Frame: web.Frame{Now: now}, Title: "Rollcall is set up", Trouble: "It has been used already. Log in with the name and password chosen then."},
 		"error":           web.ErrorPage{Frame: frame(""), Status: 404, Title: "There is nothing here", Detail: "The page you asked for does not exist, or not any more."},
