@@ -96,7 +96,7 @@ func (g *group) enter(c Check, judge Judge) Outcome {
 		return Outcome{}
 	}
 	if g.Kept[c.Slot()] {
-		return Outcome{State: standing.State}
+		return Outcome{Slug: standing.Endpoint.Slug, State: standing.State}
 	}
 	if g.Kept == nil {
 		g.Kept = map[Slot]bool{}
@@ -109,7 +109,7 @@ func (g *group) enter(c Check, judge Judge) Outcome {
 	standing.State = a.State
 	g.changed[c.EndpointID] = true
 	g.notices = append(g.notices, a.Notices...)
-	out := Outcome{Kept: true, State: a.State}
+	out := Outcome{Kept: true, Slug: standing.Endpoint.Slug, State: a.State}
 	if a.Open != nil {
 		out.Opened = a.Open.ID
 		standing.Open = a.Open

@@ -6,9 +6,11 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/rollcallhq/rollcall/probe"
 )
 
-// RecorderConfig is what a Recorder needs. Store and Judge are required; zero numbers mean the defaults.
+// RecorderConfig is what a Recorder needs. Store, Judge and Log are required; zero numbers mean the defaults.
 type RecorderConfig struct {
 	Store interface {
 		Record(ctx context.Context, checks []Check, judge Judge) ([]Outcome, error)
@@ -240,10 +242,29 @@ func (r *Recorder) write(ctx context.Context, group []*record) error {
 	notices := false
 	for i, rec := range group {
 		notices = notices || outcomes[i].Opened != "" || outcomes[i].Resolved != ""
+		r.tell(rec.check, outcomes[i])
 		rec.answer(recorded{outcome: outcomes[i]})
 	}
 	r.cfg.Recorded(notices)
 	return nil
+}
+
+// tell logs what a check proved. It stands here, and not with whoever brought the check, because after an outage of the
+// database nobody waits for the outcome any more.
+func (r *Recorder) tell(c Check, out Outcome) {
+	if out.Resolved != "" {
+		r.cfg.Log.Info("incident resolved", "endpoint", out.Slug, "incident", out.Resolved)
+	}
+	if out.Opened != "" {
+		r.cfg.Log.Warn("incident opened", "endpoint", out.Slug, "incident", out.Opened, "class", classOf(c.Result))
+	}
+}
+
+func classOf(r probe.Result) probe.Class {
+	if r.Failure == nil {
+		return ""
+	}
+	return r.Failure.Class
 }
 
 // writeSingly finds out whether it is the database that fails or one check of the group. It stops when the first and

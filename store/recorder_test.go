@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -23,6 +24,7 @@ type flaky struct {
 	refuses map[string]bool
 	kept    []string
 	groups  []int
+	proves  map[string]store.Outcome // by id of the check
 }
 
 var errAway = errors.New("connection refused")
@@ -42,6 +44,7 @@ func (f *flaky) Record(ctx context.Context, checks []store.Check, _ store.Judge)
 	outcomes := make([]store.Outcome, len(checks))
 	for i, c := range checks {
 		f.kept = append(f.kept, c.ID)
+		outcomes[i] = f.proves[c.ID]
 		outcomes[i].Kept = true
 	}
 	f.groups = append(f.groups, len(checks))
@@ -62,8 +65,13 @@ func (f *flaky) ids() []string {
 
 func runRecorder(t *testing.T, db *flaky, keep int) (r *store.Recorder, stop func()) {
 	t.Helper()
+	return runRecorderWithLog(t, db, keep, slog.New(slog.DiscardHandler))
+}
+
+func runRecorderWithLog(t *testing.T, db *flaky, keep int, log *slog.Logger) (r *store.Recorder, stop func()) {
+	t.Helper()
 	r = store.NewRecorder(store.RecorderConfig{
-		Store: db, Keep: keep, Log: slog.New(slog.DiscardHandler),
+		Store: db, Keep: keep, Log: log,
 		Judge: func(_ store.Endpoint, s store.State, _ store.Check) store.State { return s },
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -208,6 +216,36 @@ func TestRecorderCountsWhatItLosesWhenItStops(t *testing.T) {
 		stop()
 		if r.GivenUp() != 1 {
 			t.Errorf("%d given up, want 1", r.GivenUp())
+		}
+	})
+}
+
+// An outage that began while the database was away is proved when the backlog is written, and nobody waits for that.
+func TestIncidentsProvedFromTheBacklogAreInTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var text strings.Builder
+		db := &flaky{away: true, proves: map[string]store.Outcome{
+			numbered(1).ID: {Slug: "weather", Opened: "inc_1"},
+			numbered(2).ID: {Slug: "weather", Resolved: "inc_1"},
+		}}
+		r, stop := runRecorderWithLog(t, db, 0, slog.New(slog.NewTextHandler(&text, nil)))
+		for i := range 3 {
+			c := numbered(i)
+			c.Result.Failure = &probe.Failure{Class: probe.ClassTimeout}
+			if _, err := r.Record(t.Context(), c); !errors.Is(err, store.ErrWaiting) {
+				t.Errorf("Record while away: %v, want ErrWaiting", err)
+			}
+		}
+		db.set(func() { db.away = false })
+		time.Sleep(11 * time.Second)
+		stop()
+		for _, line := range []string{
+			`level=WARN msg="incident opened" endpoint=weather incident=inc_1 class=timeout`,
+			`level=INFO msg="incident resolved" endpoint=weather incident=inc_1`,
+		} {
+			if got := strings.Count(text.String(), line); got != 1 {
+				t.Errorf("%d times %q in the log, want once:\n%s", got, line, text.String())
+			}
 		}
 	})
 }

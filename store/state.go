@@ -68,7 +68,8 @@ type Judge func(e Endpoint, s State, c Check) State
 
 // Outcome is what became of a recorded check.
 type Outcome struct {
-	Kept  bool // false: the endpoint is gone or the check was kept already
+	Kept  bool   // false: the endpoint is gone or the check was kept already
+	Slug  string // of the endpoint; empty when it is gone
 	State State
 	// Opened and Resolved name the incident that the check opened or resolved.
 	Opened   string

@@ -38,6 +38,9 @@ func testRecord(t *testing.T, fresh func(t testing.TB) Database) {
 		if diff := cmp.Diff(out[0].State, o.State); diff != "" {
 			t.Errorf("state of the outcome (-outcome +kept):\n%s", diff)
 		}
+		if out[0].Slug != e.Slug {
+			t.Errorf("slug of the outcome = %q, want that of the endpoint", out[0].Slug)
+		}
 		wantState := store.State{
 			Status: store.StatusDown, Since: given.Result.StartedAt, Failure: given.Result.Failure,
 			LastCheckID: given.ID, LastCheckAt: given.Result.StartedAt, Kind: probe.KindMCP, Era: probe.EraModern,
