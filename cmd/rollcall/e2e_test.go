@@ -132,7 +132,7 @@ func (i *instance) stop() {
 		}
 	case <-time.After(40 * time.Second):
 		_ = i.cmd.Process.Kill()
-		<-ended
+		_ = <-ended
 		i.t.Error("service did not stop within 40s")
 	}
 }

@@ -283,7 +283,7 @@ func readDocuments(path string, std stdio) ([]json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer f.Close()
+		defer f.Close() //nolint:errcheck // it is only read
 		in = f
 	}
 	data, err := io.ReadAll(io.LimitReader(in, maxFile+1))

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// healthcheck asks the service on this machine whether it is ready, for containers that have no other program to ask.
+// healthcheck asks the service on this machine whether it is alive, for containers that have no other program to ask. It
+// does not ask whether it is ready: whoever restarts a service because its database is away loses the checks that wait.
 func healthcheck(ctx context.Context, args []string, std stdio) error {
 	var listen string
 	var timeout time.Duration
@@ -28,7 +29,7 @@ func healthcheck(ctx context.Context, args []string, std stdio) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/healthz", nil)
 	if err != nil {
 		return err
 	}

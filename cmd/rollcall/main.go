@@ -55,7 +55,7 @@ func commands() []command {
 		{"endpoints", "list|add|remove|apply|export", "manage the endpoints in the database", endpoints},
 		{"token", "create|list|revoke", "manage tokens for the REST API", token},
 		{"migrate", "", "bring the database's schema up to date", migrate},
-		{"healthcheck", "", "ask a running service whether it is ready", healthcheck},
+		{"healthcheck", "", "ask a running service whether it is alive", healthcheck},
 		{"version", "", "print the version", printVersion},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -234,11 +235,20 @@ func (s *service) closeDemo() error {
 	return s.demo.Close()
 }
 
+// reachable returns an address by which a person on this machine reaches a listener: one on all addresses by name.
+func reachable(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return addr.String()
+	}
+	return net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
+}
+
 // greet says where the service is, and how to get in when nobody can yet.
 func (s *service) greet(ctx context.Context, addr net.Addr, std stdio) error {
 	base := s.cfg.publicURL
 	if base == "" {
-		base = "http://" + addr.String()
+		base = "http://" + reachable(addr)
 	}
 	fmt.Fprintf(std.err, "Rollcall %s is at %s\n", versionString(), base)
 	users, err := s.store.UserCount(ctx)
