@@ -239,7 +239,8 @@ func (s *Server) authenticate(ctx context.Context, name, password, addr string) 
 	if name == "" || password == "" || len(name) > 4*maxUserName || len(password) > maxPassword || !isText(name) {
 		return store.User{}, errWrongPassword
 	}
-	if wait := s.logins.wait(addr, "user/"+strings.ToLower(name)); wait > 0 {
+	who := store.Fold(name)
+	if wait := s.logins.wait(addr, who); wait > 0 {
 		return store.User{}, tooManyLogins(wait)
 	}
 	u, err := s.cfg.Store.UserByName(ctx, name)
@@ -259,6 +260,7 @@ func (s *Server) authenticate(ctx context.Context, name, password, addr string) 
 		s.cfg.Log.WarnContext(ctx, "login refused", "addr", addr)
 		return store.User{}, errWrongPassword
 	}
+	s.logins.remember(addr, who)
 	return u, nil
 }
 
@@ -289,14 +291,12 @@ func (s *Server) whenThereIsRoom(ctx context.Context, hash func()) error {
 
 const hashingPatience = 5 * time.Second
 
-// finishSetup spends the setup link on the first user.
+// finishSetup spends the setup link on the first user. Attempts are not counted: nobody guesses the 256 bits of a link,
+// and a count would let strangers keep out who holds it.
 func (s *Server) finishSetup(c echo.Context, secret, name, password string) (store.User, error) {
 	ctx := c.Request().Context()
 	if mistakes := userMistakes(name, password); len(mistakes) > 0 {
 		return store.User{}, store.Invalid{Problems: mistakes}
-	}
-	if wait := s.logins.wait(c.RealIP(), "setup"); wait > 0 {
-		return store.User{}, tooManyLogins(wait)
 	}
 	hash := store.HashSecret(secret)
 	good, err := s.cfg.Store.HasSetupToken(ctx, hash)

@@ -194,10 +194,14 @@ func TestLoginsAreBoundedPerAddressAndPerName(t *testing.T) {
 		if got := free(50, func(i int) string { return fmt.Sprintf("2001:db8::%x", i) }, other); got != 10 {
 			t.Errorf("one IPv6 network tried %d names at once, want 10", got)
 		}
-		if got := free(50, func(i int) string { return fmt.Sprintf("198.51.100.%d", i) }, func(int) string { return "ada" }); got != 20 {
-			t.Errorf("many addresses tried one name %d times at once, want 20", got)
+		ada := func(int) string { return "ada" }
+		if got := free(200, func(i int) string { return fmt.Sprintf("198.51.100.%d", i) }, ada); got != 50 {
+			t.Errorf("many addresses tried one name %d times at once, want 50", got)
 		}
 		time.Sleep(time.Minute)
+		if got := free(200, func(i int) string { return fmt.Sprintf("203.0.113.%d", i) }, ada); got != 30 {
+			t.Errorf("a minute later many addresses tried one name %d times, want 30", got)
+		}
 		if got := free(50, func(int) string { return "192.0.2.1" }, other); got != 10 {
 			t.Errorf("a minute later one address tried %d times, want 10", got)
 		}
@@ -206,6 +210,53 @@ func TestLoginsAreBoundedPerAddressAndPerName(t *testing.T) {
 			t.Errorf("%d budgets are remembered, want a bound of 10000 addresses and names each", got)
 		}
 	})
+}
+
+func TestStrangersDoNotKeepAKnownUserOut(t *testing.T) {
+	r := start(t, func(c *api.Config) {
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+	})
+	r.login()
+	login := func(from, secret string) reply {
+		return r.form("/login", url.Values{"name": {"Ada"}, "password": {secret}}, header("X-Forwarded-For", from))
+	}
+	login("192.0.2.1", password).want(http.StatusSeeOther)
+	login("2001:db8:0:1::1", password).want(http.StatusSeeOther)
+	login("192.0.2.2", "a wrong password").want(http.StatusUnauthorized)
+	for i := range 200 {
+		r.api.LoginsForTest().Wait(fmt.Sprintf("198.51.100.%d", i), "ada")
+	}
+
+	login("192.0.2.2", password).want(http.StatusTooManyRequests)
+	login("192.0.2.1", password).want(http.StatusSeeOther)
+	login("2001:db8:0:1::2", password).want(http.StatusSeeOther)
+	for i := 0; login("192.0.2.1", "a guess").status != http.StatusTooManyRequests; i++ {
+		if i > 15 {
+			t.Fatal("from where somebody has logged in, anybody may guess on")
+		}
+	}
+}
+
+func TestLoginsAreRememberedWithinABound(t *testing.T) {
+	l := api.NewLoginsForTest()
+	for i := range 3000 {
+		l.Remember(fmt.Sprintf("10.0.%d.%d", i/256, i%256), "ada")
+	}
+	if got := l.Visits(); got != 1000 {
+		t.Errorf("%d logins are remembered, want 1000", got)
+	}
+}
+
+func TestStrangersDoNotSpendTheSetupLink(t *testing.T) {
+	r := start(t)
+	secret, hash := store.NewSecret("")
+	if err := r.store.PutSetupToken(t.Context(), hash, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for range 30 {
+		r.form("/setup", url.Values{"token": {"a guess"}, "name": {"eve"}, "password": {password}}).want(http.StatusForbidden)
+	}
+	r.form("/setup", url.Values{"token": {secret}, "name": {"ada"}, "password": {password}}).want(http.StatusSeeOther)
 }
 
 func TestALoginLeadsOnlyToOurOwnPages(t *testing.T) {

@@ -36,11 +36,20 @@ type LoginsForTest struct{ l *logins }
 // NewLoginsForTest returns the bounds of a fresh server.
 func NewLoginsForTest() LoginsForTest { return LoginsForTest{newLogins()} }
 
+// LoginsForTest returns the bounds of a server in use.
+func (s *Server) LoginsForTest() LoginsForTest { return LoginsForTest{s.logins} }
+
+// Remember notes a login.
+func (t LoginsForTest) Remember(addr, name string) { t.l.remember(addr, name) }
+
 // Wait takes an attempt and returns zero, or how long to wait before the next.
 func (t LoginsForTest) Wait(addr, name string) time.Duration { return t.l.wait(addr, name) }
 
 // Size returns how many budgets are remembered.
 func (t LoginsForTest) Size() int { return len(t.l.addrs.byKey) + len(t.l.names.byKey) }
+
+// Visits returns how many logins are remembered.
+func (t LoginsForTest) Visits() int { return len(t.l.known.seen) }
 
 // ReadBodyForTest reads data as the body of POST /api/v1/endpoints and returns the fields it complains of.
 func ReadBodyForTest(data []byte) (fields []string, err error) {

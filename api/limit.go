@@ -9,10 +9,12 @@ import (
 )
 
 // logins bounds how often somebody may try a password: per address, so that one machine cannot guess, and per name, so
-// that many machines together cannot guess one user's.
+// that many machines together cannot guess one user's. Whoever uses up the budget of a name keeps its owner out only
+// where the owner never was before.
 type logins struct {
 	addrs *buckets
 	names *buckets
+	known *visits
 	// hashing has one place for each password that is hashed at once: each costs 46 MiB and a core.
 	hashing chan struct{}
 }
@@ -20,18 +22,26 @@ type logins struct {
 func newLogins() *logins {
 	return &logins{
 		addrs:   newBuckets(rate.Every(6*time.Second), 10),
-		names:   newBuckets(rate.Every(6*time.Second), 20),
+		names:   newBuckets(rate.Every(2*time.Second), 50),
+		known:   &visits{seen: map[login]bool{}},
 		hashing: make(chan struct{}, 2),
 	}
 }
 
-// wait takes an attempt from both budgets and returns zero, or how long to wait before the next.
+// wait takes an attempt from both budgets and returns zero, or how long to wait before the next. From where a name has
+// logged in before, only the budget of the address counts.
 func (l *logins) wait(addr, name string) time.Duration {
 	if d := l.addrs.take(neighbourhood(addr)); d > 0 {
 		return d
 	}
+	if l.known.has(addr, name) {
+		return 0
+	}
 	return l.names.take(name)
 }
+
+// remember notes that name logged in from addr.
+func (l *logins) remember(addr, name string) { l.known.add(addr, name) }
 
 // neighbourhood is what one visitor can choose addresses from: an IPv6 subscriber has a /64 at least.
 func neighbourhood(addr string) string {
@@ -48,6 +58,38 @@ func neighbourhood(addr string) string {
 		return addr
 	}
 	return p.String()
+}
+
+// visits are from where which names have logged in, at most maxVisits of them. They last until the next start.
+type visits struct {
+	mu   sync.Mutex
+	seen map[login]bool // guarded by mu
+}
+
+// login is a name at a neighbourhood of addresses.
+type login struct{ from, name string }
+
+// maxVisits is more than one team's people and networks make; only who knows a password makes any.
+const maxVisits = 1000
+
+func (v *visits) has(addr, name string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.seen[login{neighbourhood(addr), name}]
+}
+
+// add notes a login. Where there is no room, another one at random makes some: it is noted again when it comes back.
+func (v *visits) add(addr, name string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	l := login{neighbourhood(addr), name}
+	if len(v.seen) >= maxVisits && !v.seen[l] {
+		for other := range v.seen {
+			delete(v.seen, other)
+			break
+		}
+	}
+	v.seen[l] = true
 }
 
 // buckets are token buckets by key, at most maxBuckets of them.

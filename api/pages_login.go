@@ -108,7 +108,6 @@ func (s *Server) doSetup(c echo.Context) error {
 		if p.Status >= http.StatusInternalServerError {
 			return err
 		}
-		setRetryAfter(c, p)
 		page := web.SetupPage{Frame: s.frame(c, ""), Token: token, Name: name, Usable: p.Status != http.StatusForbidden, Problems: problemsOf(p)}
 		if !page.Usable {
 			page.Title, page.Trouble = "This setup link does not work", p.Detail
