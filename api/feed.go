@@ -48,7 +48,7 @@ type atomText struct {
 
 // feed tells incidents: one entry each, which is updated when the incident is over.
 func (s *Server) feed(c echo.Context) error {
-	shared(c, publicCache)
+	shared(c, s.linksCache())
 	p, err := s.public(c.Request().Context())
 	if err != nil {
 		return err

@@ -141,6 +141,15 @@ type PublicIncident struct {
 // publicCache keeps a busy status page from becoming a busy database; checks come no closer than this by default.
 const publicCache = "public, max-age=15"
 
+// linksCache is publicCache for answers that hold links. Without a public URL these follow the Host of the request, which
+// its sender makes up: a cache that serves others must not keep them.
+func (s *Server) linksCache() string {
+	if s.cfg.PublicURL == "" {
+		return "private, max-age=15"
+	}
+	return publicCache
+}
+
 func (s *Server) getStatus(c echo.Context) error {
 	shared(c, publicCache)
 	p, err := s.public(c.Request().Context())

@@ -254,3 +254,34 @@ func TestTheFeedTellsAnIncidentOnceAndItsEnd(t *testing.T) {
 	etag := r.get("/status/feed.atom", nobody).header.Get("ETag")
 	r.get("/status/feed.atom", nobody, header("If-None-Match", etag)).want(http.StatusNotModified)
 }
+
+// Links of public answers follow the Host of a request where nobody said what to call us. One visitor's Host must not
+// reach another by way of a cache between.
+func TestLinksThatFollowTheHostAreNotShared(t *testing.T) {
+	linking := []string{"/status/feed.atom", "/api/v2/summary.json", "/api/v2/status.json", "/api/v2/components.json", "/api/v2/incidents.json"}
+	evil := func(q *http.Request) { nobody(q); q.Host = "evil.example" }
+
+	unnamed := start(t)
+	slug := unnamed.outage("Weather", true)
+	for _, path := range linking {
+		got := unnamed.get(path, evil).want(http.StatusOK)
+		if cache := got.header.Get("Cache-Control"); cache != "private, max-age=15" || !strings.Contains(got.body, "evil.example") {
+			t.Errorf("%s: Cache-Control %q with links like %s", path, cache, got.body)
+		}
+	}
+	for _, path := range []string{"/status", "/status/" + slug, "/api/v1/status", "/badge/" + slug + "/status.svg", "/badge/" + slug + "/uptime.json"} {
+		got := unnamed.get(path, evil).want(http.StatusOK)
+		if cache := got.header.Get("Cache-Control"); !strings.HasPrefix(cache, "public, ") || strings.Contains(got.body, "evil.example") {
+			t.Errorf("%s: Cache-Control %q of an answer without links: %s", path, cache, got.body)
+		}
+	}
+
+	named := start(t, func(c *api.Config) { c.PublicURL = "https://status.example" })
+	named.outage("Weather", true)
+	for _, path := range linking {
+		got := named.get(path, evil).want(http.StatusOK)
+		if cache := got.header.Get("Cache-Control"); cache != "public, max-age=15" || strings.Contains(got.body, "evil.example") {
+			t.Errorf("%s with a public URL: Cache-Control %q, links like %s", path, cache, got.body)
+		}
+	}
+}

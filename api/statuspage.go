@@ -100,7 +100,7 @@ func (s *Server) statuspageIncidents(c echo.Context) error {
 
 // statuspage answers with the members that fill adds to the page's own.
 func (s *Server) statuspage(c echo.Context, fill func(publicStatus, *statuspage)) error {
-	shared(c, publicCache)
+	shared(c, s.linksCache())
 	p, err := s.public(c.Request().Context())
 	if err != nil {
 		return err
