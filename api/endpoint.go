@@ -62,14 +62,11 @@ func (s *Server) register(ctx context.Context, in endpointInput) (store.Overview
 	if in.Slug != nil {
 		e.Slug = *in.Slug
 	}
-	mistakes, err := s.check(ctx, e, mistakes)
-	if err != nil {
+	if err := s.check(ctx, e, mistakes); err != nil {
 		return store.Overview{}, err
 	}
-	if len(mistakes) > 0 {
-		return store.Overview{}, store.Invalid{Problems: mistakes}
-	}
-	if e, err = s.cfg.Store.CreateEndpoint(ctx, e); err != nil {
+	e, err := s.cfg.Store.CreateEndpoint(ctx, e)
+	if err != nil {
 		return store.Overview{}, err
 	}
 	s.cfg.Changed(ctx, e.ID, e.Slug)
@@ -81,8 +78,12 @@ func (s *Server) edit(ctx context.Context, slug string, in endpointInput) (store
 	if in.Slug != nil {
 		in.Mistakes = append(in.Mistakes, probe.Problem{Field: "slug", Message: "never changes: leave it out"})
 	}
-	// The channels are looked up before the transaction that changes the endpoint begins.
+	// The channels and the name are looked up before the transaction that changes the endpoint begins.
 	known, err := s.channelIDs(ctx, in.Channels)
+	if err != nil {
+		return store.Overview{}, err
+	}
+	taken, err := s.takenByEdit(ctx, slug, in)
 	if err != nil {
 		return store.Overview{}, err
 	}
@@ -95,8 +96,8 @@ func (s *Server) edit(ctx context.Context, slug string, in endpointInput) (store
 		if in.Channels != nil {
 			mistakes = append(mistakes, missingChannels(changed.Channels, known)...)
 		}
-		if len(mistakes) > 0 {
-			return store.Invalid{Problems: mistakes}
+		if err := refusal(mistakes, taken); err != nil {
+			return err
 		}
 		*e = changed
 		return nil
@@ -119,12 +120,8 @@ func (s *Server) try(ctx context.Context, slug string, in endpointInput) (store.
 		}
 	}
 	e, mistakes := in.onto(base.Endpoint)
-	mistakes, err := s.check(ctx, e, mistakes)
-	if err != nil {
+	if err := s.check(ctx, e, mistakes); err != nil {
 		return store.Check{}, err
-	}
-	if len(mistakes) > 0 {
-		return store.Check{}, store.Invalid{Problems: mistakes}
 	}
 	return s.probeOnce(ctx, e.Target(store.State{}))
 }
@@ -250,16 +247,21 @@ func mergeHeaders(kept []probe.Header, in []headerInput, moved bool) ([]probe.He
 	return headers, mistakes
 }
 
-// check adds everything that is wrong with e to the mistakes already met; its error is the database's.
-func (s *Server) check(ctx context.Context, e store.Endpoint, mistakes []probe.Problem) ([]probe.Problem, error) {
+// check returns an error that names the mistakes already met and everything else that is wrong with e; nil when there is
+// nothing. Other errors are the database's.
+func (s *Server) check(ctx context.Context, e store.Endpoint, mistakes []probe.Problem) error {
+	known, err := s.channelIDs(ctx, &e.Channels)
+	if err != nil {
+		return err
+	}
+	taken, err := s.taken(ctx, e)
+	if err != nil {
+		return err
+	}
 	if e.Name == "" {
 		e.Name = store.NameFromURL(e.URL)
 	}
-	known, err := s.channelIDs(ctx, &e.Channels)
-	if err != nil {
-		return nil, err
-	}
-	return append(s.endpointMistakes(e, mistakes), missingChannels(e.Channels, known)...), nil
+	return refusal(append(s.endpointMistakes(e, mistakes), missingChannels(e.Channels, known)...), taken)
 }
 
 // endpointMistakes adds what is wrong with e in itself, as far as anybody is told of it. A field that could not be read

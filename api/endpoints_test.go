@@ -9,7 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rollcallhq/rollcall/api"
 	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/scheduler"
 	"github.com/rollcallhq/rollcall/store"
 )
 
@@ -85,6 +87,11 @@ func TestEveryMistakeIsNamedAtOnceAndNothingIsStored(t *testing.T) {
 		{"a member twice further in", `{"url": "https://a.example", "confirm": {"failures": 1, "failures": 2}}`, 422, []string{"confirm.failures"}},
 		{"read-only members", `{"url": "https://a.example", "status": "up", "last_check": null}`, 422, []string{"status", "last_check"}},
 		{"duplicate name", `{"url": "https://a.example", "name": "tAkEn"}`, 409, []string{"name"}},
+		{"duplicate slug", `{"url": "https://a.example", "name": "free", "slug": "taken"}`, 409, []string{"slug"}},
+		{"duplicate name and slug", `{"url": "https://a.example", "name": "TAKEN", "slug": "taken"}`, 409, []string{"name", "slug"}},
+		{"duplicates among other mistakes", `{"url": "https://a.example", "name": "TAKEN", "slug": "taken", "timeout": "0s", "channels": ["nope"]}`, 422,
+			[]string{"timeout", "channels[0]", "name", "slug"}},
+		{"a part of a name that is taken", `{"url": "ftp://a.example", "name": "take"}`, 422, []string{"url"}},
 		{"missing channel", `{"url": "https://a.example", "channels": ["ch_not_there"]}`, 422, []string{"channels[0]"}},
 		{"NUL", `{"url": "https://a.example", "kind": "jsonrpc", "request": {"method": "a\u0000b"}}`, 422, []string{"request.method"}},
 		{"half a number of failures", `{"url": "https://a.example", "confirm": {"failures": 1.5}}`, 422, []string{"confirm.failures"}},
@@ -328,6 +335,39 @@ func TestAnIncidentIsTold(t *testing.T) {
 	r.get("/api/v1/incidents?status=resolved").want(http.StatusOK).json(&resolved)
 	if len(resolved.Items) != 1 || resolved.Items[0]["resolved_at"] == nil || resolved.Items[0]["resolution"] != "recovered" {
 		t.Errorf("resolved incidents: %v", resolved.Items)
+	}
+}
+
+// An edit names what is taken with everything else, and does not take an endpoint for another one.
+func TestAnEditNamesWhatIsTakenWithItsOtherMistakes(t *testing.T) {
+	r := start(t)
+	r.register(`{"url": "https://a.example", "name": "Weather"}`)
+	r.register(`{"url": "https://b.example", "name": "Élan"}`)
+	r.register(`{"url": "https://c.example"}`)
+	for body, want := range map[string]struct {
+		status int
+		fields []string
+	}{
+		`{"name": "ÉLAN"}`:                                     {409, []string{"name"}},
+		`{"name": "élan", "timeout": "0s"}`:                    {422, []string{"timeout", "name"}},
+		`{"name": null, "url": "https://c.example"}`:           {409, []string{"name"}},
+		`{"name": "", "url": "https://c.example", "kind": ""}`: {422, []string{"kind", "name"}},
+	} {
+		reply := r.ask("PATCH", "/api/v1/endpoints/weather", body).want(want.status)
+		if diff := cmp.Diff(want.fields, reply.mistakes()); diff != "" {
+			t.Errorf("%s: mistakes (-want +got):\n%s", body, diff)
+		}
+	}
+	r.ask("PATCH", "/api/v1/endpoints/weather", `{"name": "wEATHER"}`).want(http.StatusOK)
+	r.ask("PATCH", "/api/v1/endpoints/absent", `{"name": "Weather"}`).want(http.StatusNotFound)
+
+	registrar := api.NewRegistrar(r.store, scheduler.Period)
+	_, err := registrar.Plan(t.Context(), []byte(`{"slug": "other", "name": "WEATHER", "url": "https://d.example", "timeout": "0s"}`))
+	if got := strings.Join(api.Mistakes(err), "; "); !strings.Contains(got, "name is taken") || !strings.Contains(got, "timeout must") {
+		t.Errorf("a plan with two mistakes names %q", got)
+	}
+	if _, err := registrar.Plan(t.Context(), []byte(`{"name": "wEATHER", "url": "https://a.example"}`)); err != nil {
+		t.Errorf("a plan for what is there: %v", err)
 	}
 }
 

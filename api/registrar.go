@@ -42,12 +42,8 @@ func (r *Registrar) Plan(ctx context.Context, doc []byte) (Planned, error) {
 	if base.Slug == "" && in.Slug != nil {
 		e.Slug = *in.Slug
 	}
-	mistakes, err = r.server.check(ctx, e, mistakes)
-	if err != nil {
+	if err := r.server.check(ctx, e, mistakes); err != nil {
 		return Planned{}, err
-	}
-	if len(mistakes) > 0 {
-		return Planned{}, store.Invalid{Problems: mistakes}
 	}
 	return Planned{base.Slug, in}, nil
 }
