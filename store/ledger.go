@@ -226,7 +226,8 @@ func tidyExpiry(t time.Time) *time.Time {
 // IsFailure reports whether err, returned by a Store, means that the database failed: that the same call may succeed
 // when the database is back.
 func IsFailure(err error) bool {
-	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrBadCursor) || errors.Is(err, ErrWrongKey) {
+	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrBadCursor) || errors.Is(err, ErrWrongKey) ||
+		errors.Is(err, ErrKeyFits) {
 		return false
 	}
 	_, isInvalid := errors.AsType[Invalid](err)

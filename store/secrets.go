@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/rollcallhq/rollcall/probe"
@@ -74,3 +75,15 @@ func (s *Sealer) CheckProof(proof []byte) error {
 	}
 	return nil
 }
+
+// Forgotten names what has to be entered again in a database whose secret key was lost.
+type Forgotten struct {
+	Endpoints []string // slugs of those that had headers, in order
+	Channels  []string // names of those that had secrets, in order
+}
+
+// WhyForgotten is why a channel is broken whose secrets were forgotten.
+const WhyForgotten = "its secrets were forgotten: enter them again"
+
+// ErrKeyFits means that nothing was forgotten, because the key given is the one that the secrets are sealed with.
+var ErrKeyFits = errors.New("the secrets can be read with this key: nothing was forgotten")

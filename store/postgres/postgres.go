@@ -31,7 +31,7 @@ type DB struct {
 // allow, and its error never holds the password. The caller closes the DB.
 func Open(ctx context.Context, url string, sealer *store.Sealer) (*DB, error) {
 	if sealer == nil {
-		return nil, errors.New("a database needs a key to seal secrets with")
+		return nil, errNoKey
 	}
 	pool, err := connect(ctx, url)
 	if err != nil {
@@ -44,6 +44,8 @@ func Open(ctx context.Context, url string, sealer *store.Sealer) (*DB, error) {
 	}
 	return db, nil
 }
+
+var errNoKey = errors.New("a database needs a key to seal secrets with")
 
 // Migrate brings the schema of the database at url up to date and says which version it had and has.
 func Migrate(ctx context.Context, url string) (from, to int, err error) {

@@ -35,6 +35,9 @@ func fresh(t testing.TB, url string) storetest.Database {
 		Open: func(t testing.TB, sealer *store.Sealer) (store.Store, error) {
 			return postgres.Open(t.Context(), url, sealer)
 		},
+		ForgetSecrets: func(t testing.TB, sealer *store.Sealer) (store.Forgotten, error) {
+			return postgres.ForgetSecrets(t.Context(), url, sealer)
+		},
 		SQL: func(t testing.TB) *sql.DB { return openSQL(t, url) },
 	}
 }

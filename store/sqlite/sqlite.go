@@ -32,7 +32,7 @@ type DB struct {
 // in it are sealed by sealer; store.ErrWrongKey when the file was made with another key. The caller closes the DB.
 func Open(ctx context.Context, path string, sealer *store.Sealer) (*DB, error) {
 	if sealer == nil {
-		return nil, errors.New("a database needs a key to seal secrets with")
+		return nil, errNoKey
 	}
 	writer, dsn, err := openWriter(path)
 	if err != nil {
@@ -50,6 +50,8 @@ func Open(ctx context.Context, path string, sealer *store.Sealer) (*DB, error) {
 	db.readers.SetMaxIdleConns(max(4, runtime.NumCPU()))
 	return db, nil
 }
+
+var errNoKey = errors.New("a database needs a key to seal secrets with")
 
 // Migrate brings the schema of the file at path up to date and says which version it had and has.
 func Migrate(ctx context.Context, path string) (from, to int, err error) {

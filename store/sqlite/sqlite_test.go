@@ -19,6 +19,9 @@ func fresh(t testing.TB) storetest.Database {
 		Open: func(t testing.TB, sealer *store.Sealer) (store.Store, error) {
 			return sqlite.Open(t.Context(), path, sealer)
 		},
+		ForgetSecrets: func(t testing.TB, sealer *store.Sealer) (store.Forgotten, error) {
+			return sqlite.ForgetSecrets(t.Context(), path, sealer)
+		},
 		SQL: func(t testing.TB) *sql.DB { return openSQL(t, path) },
 	}
 }

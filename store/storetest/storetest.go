@@ -23,6 +23,8 @@ func SQLite(t testing.TB) (path string) {
 type Database struct {
 	// Open opens it as a store; each call opens the same database once more.
 	Open func(t testing.TB, sealer *store.Sealer) (store.Store, error)
+	// ForgetSecrets is the driver's function of that name.
+	ForgetSecrets func(t testing.TB, sealer *store.Sealer) (store.Forgotten, error)
 	// SQL opens it beside the store, as an operator would.
 	SQL func(t testing.TB) *sql.DB
 }
@@ -45,6 +47,7 @@ func Run(t *testing.T, fresh func(t testing.TB) Database) {
 		{"channels", testChannels},
 		{"notices", testNotices},
 		{"users", testUsers},
+		{"forgotten secrets", testForgottenSecrets},
 	} {
 		t.Run(chapter.name, func(t *testing.T) {
 			t.Parallel() // chapters share nothing: each of their cases has a database of its own
