@@ -2,16 +2,34 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/rollcallhq/rollcall/store"
+	"github.com/rollcallhq/rollcall/store/postgres"
+	"github.com/rollcallhq/rollcall/store/sqlite"
 )
 
 // migrate brings the schema up to date without starting the service.
 func migrate(ctx context.Context, args []string, std stdio) error {
 	var database string
-	fs := newFlags("migrate", "migrate [flags]", std)
-	databaseFlag(fs, &database)
-	if _, err := fs.parse(args); err != nil {
+	var forget bool
+	flags := newFlags("migrate", "migrate [flags]", std)
+	databaseFlag(flags, &database)
+	flags.BoolVar(&forget, "forget-secrets", false, "the secret key is lost: remove headers, webhook URLs and bot tokens, and use another key")
+	rest, err := flags.parse(args)
+	if err != nil {
 		return err
+	}
+	if len(rest) > 0 {
+		return usageError{fmt.Errorf("unexpected argument %q", rest[0])}
+	}
+	if forget {
+		return forgetSecrets(ctx, database, std)
 	}
 	db, err := openStore(ctx, database, std)
 	if err != nil {
@@ -22,4 +40,57 @@ func migrate(ctx context.Context, args []string, std stdio) error {
 	}
 	fmt.Fprintln(std.out, "the database's schema is up to date")
 	return nil
+}
+
+// forgetSecrets makes a database usable whose secret key is lost, and says what has to be entered again.
+func forgetSecrets(ctx context.Context, database string, std stdio) error {
+	sealer, err := otherSealer(database, std)
+	if err != nil {
+		return err
+	}
+	unlock, err := claimDatabase(database) // a service would go on sealing with the key it has
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	forgotten, err := forgetIn(ctx, database, sealer)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(std.out, "the database has another secret key: keep it with your backups")
+	printForgotten(std.out, len(forgotten.Endpoints), "endpoints", "headers", forgotten.Endpoints)
+	printForgotten(std.out, len(forgotten.Channels), "channels", "webhook URL or bot token", forgotten.Channels)
+	return nil
+}
+
+// otherSealer returns a sealer with the key that replaces the one that is lost. A database must be there: a mistyped path
+// is not to leave an empty one behind.
+func otherSealer(database string, std stdio) (*store.Sealer, error) {
+	if err := checkDatabase(database); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) && !isPostgres(database) {
+		return nil, fmt.Errorf("there is no database at %s", database)
+	}
+	key, err := secretKey(database, std)
+	if err != nil {
+		return nil, err
+	}
+	return store.NewSealer(key)
+}
+
+func forgetIn(ctx context.Context, database string, sealer *store.Sealer) (store.Forgotten, error) {
+	if isPostgres(database) {
+		return postgres.ForgetSecrets(ctx, database, sealer)
+	}
+	return sqlite.ForgetSecrets(ctx, database, sealer)
+}
+
+func printForgotten(w io.Writer, n int, nouns, secrets string, names []string) {
+	fmt.Fprintf(w, "%s that need their %s again: %d\n", nouns, secrets, n)
+	for _, name := range names {
+		fmt.Fprintf(w, "  %s\n", strings.TrimSpace(name))
+	}
 }
