@@ -17,7 +17,7 @@ func cached(c echo.Context, contentType string, body []byte) error {
 	if knows(c.Request().Header.Values("If-None-Match"), tag) {
 		return c.NoContent(http.StatusNotModified)
 	}
-	return c.Blob(http.StatusOK, contentType, body)
+	return blob(c, http.StatusOK, contentType, body)
 }
 
 // knows reports whether an If-None-Match names tag, by the weak comparison of RFC 9110 §8.8.3.2.

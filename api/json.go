@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -17,7 +18,13 @@ func answer(c echo.Context, status int, contentType string, v any) error {
 	if err != nil {
 		return err
 	}
-	return c.Blob(status, contentType, text)
+	return blob(c, status, contentType, text)
+}
+
+// blob writes a body with its length, so that it is whole once it is sent, even while its handler goes on (see drain).
+func blob(c echo.Context, status int, contentType string, body []byte) error {
+	c.Response().Header().Set("Content-Length", strconv.Itoa(len(body)))
+	return c.Blob(status, contentType, body)
 }
 
 func encode(v any) ([]byte, error) {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -150,12 +151,39 @@ const maxBody = 1 << 20
 func (s *Server) bounded(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r := c.Request()
-		if r.ContentLength > maxBody {
-			return &http.MaxBytesError{Limit: maxBody}
+		body := r.Body
+		err := error(&http.MaxBytesError{Limit: maxBody})
+		if r.ContentLength <= maxBody {
+			r.Body = http.MaxBytesReader(c.Response().Writer, body, maxBody)
+			err = next(c)
 		}
-		r.Body = http.MaxBytesReader(c.Response().Writer, r.Body, maxBody)
-		return next(c)
+		if _, large := errors.AsType[*http.MaxBytesError](err); !large {
+			return err
+		}
+		c.Error(err)
+		drain(c, body)
+		return nil
 	}
+}
+
+// How much of a body that is too large is taken in, and for how long, after it was refused.
+const (
+	maxDrained    = 16 << 20
+	drainPatience = 5 * time.Second
+)
+
+// drain sends the answer off and takes in what is left of a body. Hanging up on a client that sends its whole body
+// before it reads would reset the connection, and the answer would be lost on the way.
+func drain(c echo.Context, body io.Reader) {
+	if c.Request().Header.Get("Expect") != "" && c.Request().ContentLength > maxBody {
+		return // the client waits for a word before it sends anything, and this is the word
+	}
+	control := http.NewResponseController(c.Response().Writer)
+	// A writer that cannot flush or has no deadline is not that of a connection, and a client that has left needs no
+	// answer.
+	_ = control.Flush()
+	_ = control.SetReadDeadline(time.Now().Add(drainPatience))
+	_, _ = io.CopyN(io.Discard, body, maxDrained)
 }
 
 // legible empties parameters of the path that no database would take as text. Nothing goes by the empty name.

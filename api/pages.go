@@ -20,7 +20,7 @@ func (s *Server) render(c echo.Context, status int, page web.Page) error {
 	if err := web.Render(&b, page); err != nil {
 		return internal(err)
 	}
-	return c.HTMLBlob(status, b.Bytes())
+	return blob(c, status, echo.MIMETextHTMLCharsetUTF8, b.Bytes())
 }
 
 // frame is what stands around a page. Section is the navigation entry that is current.

@@ -1,12 +1,18 @@
 package api_test
 
 import (
+	"bufio"
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -131,3 +137,103 @@ func TestWhoeverLeavesIsNotAnError(t *testing.T) {
 		t.Errorf("the log of somebody who left:\n%s", log)
 	}
 }
+
+// A client may send its whole body before it reads a byte. It must find the answer then, not a connection that was reset.
+func TestWhoeverSendsTooMuchLearnsOfIt(t *testing.T) {
+	r := start(t)
+	large := strings.Repeat("x", 10<<20)
+	for name, head := range map[string]string{
+		"of known length":   fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(large), large),
+		"of unknown length": fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(large), large),
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.http.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close() //nolint:errcheck // read whole
+			request := "POST /api/v1/endpoints HTTP/1.1\r\nHost: a.example\r\nContent-Type: application/json\r\n" +
+				"Authorization: Bearer " + adminToken + "\r\n" + head
+			if _, err := io.WriteString(conn, request); err != nil {
+				t.Fatalf("send the body: %v", err)
+			}
+			wantRefusal(t, conn)
+		})
+	}
+	t.Run("by a client that does both at once", func(t *testing.T) {
+		r.ask("POST", "/api/v1/endpoints", large).want(http.StatusRequestEntityTooLarge)
+		r.ask("POST", "/login", large, nobody, header("Content-Type", "application/x-www-form-urlencoded")).want(http.StatusRequestEntityTooLarge)
+	})
+}
+
+// wantRefusal fails the test unless the next answer on a connection is 413 and its end.
+func wantRefusal(t *testing.T, conn io.Reader) {
+	t.Helper()
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatalf("read the answer: %v", err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(body), "Body too large") || !resp.Close {
+		t.Errorf("status %d, close %v, error %v: %s", resp.StatusCode, resp.Close, err, body)
+	}
+}
+
+// Somebody who announces a large body and sends it never, or drop by drop, is answered at once and waited for a while.
+func TestAnAnnouncedBodyIsNotWaitedForLong(t *testing.T) {
+	handler := start(t).api.Handler()
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		listener := &oneConn{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
+		listener.conns <- theirs
+		server := &http.Server{Handler: handler}
+		var serving sync.WaitGroup
+		serving.Go(func() {
+			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+				t.Errorf("serve: %v", err)
+			}
+		})
+		begun := time.Now()
+		if _, err := io.WriteString(ours, "POST /login HTTP/1.1\r\nHost: a.example\r\nContent-Length: 1000000000\r\n\r\nx"); err != nil {
+			t.Fatal(err)
+		}
+		read := bufio.NewReader(ours)
+		wantRefusal(t, read)
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("the answer took %s", took)
+		}
+		if _, err := read.ReadByte(); !errors.Is(err, io.EOF) {
+			t.Errorf("after the answer: %v, want the end", err)
+		}
+		if took := time.Since(begun); took < 5*time.Second || took > 6*time.Second {
+			t.Errorf("the connection was held for %s, want 5s", took)
+		}
+		if err := server.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		serving.Wait()
+	})
+}
+
+// oneConn is a listener for one connection.
+type oneConn struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *oneConn) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
