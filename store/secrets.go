@@ -71,7 +71,8 @@ func (s *Sealer) SealProof() []byte { return s.Seal([]byte(keyPlace), keyPlace) 
 // CheckProof returns an ErrWrongKey in words for the operator when proof was sealed with another key.
 func (s *Sealer) CheckProof(proof []byte) error {
 	if _, err := s.Open(proof, keyPlace); err != nil {
-		return fmt.Errorf("the database was made with another secret key, give it that one: %w", err)
+		return fmt.Errorf("the database was made with another secret key, give it that one, "+
+			"or run `rollcall migrate --forget-secrets` if it is lost: %w", err)
 	}
 	return nil
 }
