@@ -40,7 +40,7 @@ func every(ctx context.Context, period time.Duration, do func(context.Context)) 
 func (s *service) logged(what string, do func(context.Context) error) func(context.Context) {
 	return func(ctx context.Context) {
 		if err := do(ctx); err != nil && ctx.Err() == nil {
-			s.log.Warn(what, "error", err)
+			s.log.Warn("upkeep not done", "what", what, "error", err)
 		}
 	}
 }
