@@ -64,6 +64,9 @@ func (s *Server) feed(c echo.Context) error {
 		},
 	}
 	latest := p.at // before the first incident, the feed is as new as what it says: nothing happened
+	if latest.IsZero() {
+		latest = s.started // nothing was checked either
+	}
 	for _, i := range p.incidents {
 		entry, updated := feedEntry(i, base)
 		f.Entries = append(f.Entries, entry)

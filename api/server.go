@@ -55,6 +55,7 @@ type Config struct {
 // Server answers everything Rollcall is asked over HTTP. It is safe for concurrent use.
 type Server struct {
 	cfg     Config
+	started time.Time
 	echo    *echo.Echo
 	origins *http.CrossOriginProtection
 	metrics *metrics
@@ -75,6 +76,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg:     cfg,
+		started: time.Now(),
 		echo:    echo.New(),
 		origins: http.NewCrossOriginProtection(),
 		logins:  newLogins(),

@@ -235,6 +235,9 @@ func TestTheFeedTellsAnIncidentOnceAndItsEnd(t *testing.T) {
 	if feed := read(); len(feed.Entries) != 0 {
 		t.Errorf("entries before an incident: %v", feed.Entries)
 	}
+	if at, err := time.Parse(time.RFC3339, read().Updated); err != nil || time.Since(at) > time.Minute {
+		t.Errorf("before the first check the feed is of %s (%v), want the start of the server", at, err)
+	}
 	var list struct{ Items []slugged }
 	r.get("/api/v1/endpoints").json(&list)
 	r.see(broken())
