@@ -169,10 +169,8 @@ func (d *Dispatcher) look(ctx, work context.Context, lanes *sync.WaitGroup) erro
 			return err
 		}
 		d.metrics.looked.SetToCurrentTime()
-		for _, delivery := range due {
-			if d.enqueue(leased{delivery, now.Add(d.config.lease())}) {
-				lanes.Go(func() { d.serve(ctx, work, delivery.Channel.ID) })
-			}
+		for _, channelID := range d.enqueue(due, now.Add(d.config.lease())) {
+			lanes.Go(func() { d.serve(ctx, work, channelID) })
 		}
 		if len(due) < batch {
 			return nil
@@ -186,16 +184,23 @@ func (d *Dispatcher) leaseOnce(ctx context.Context, now time.Time) ([]store.Deli
 	return d.config.Store.LeaseNotices(ctx, now, d.config.lease(), batch)
 }
 
-// enqueue adds l to the lane of its channel and reports whether the lane needs a goroutine. What a full lane cannot take
-// falls due again, so that one channel's flood does not fill the memory.
-func (d *Dispatcher) enqueue(l leased) (idle bool) {
+// enqueue adds deliveries to the lanes of their channels, all before any is sent, so that a channel which turns out to be
+// broken loses one of them and not more. It returns the lanes that need a goroutine. What a full lane cannot take falls
+// due again: one channel's flood does not fill the memory.
+func (d *Dispatcher) enqueue(due []store.Delivery, until time.Time) (idle []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	lane, busy := d.lanes[l.Channel.ID]
-	if len(lane) < maxLane {
-		d.lanes[l.Channel.ID] = append(lane, l)
+	for _, delivery := range due {
+		id := delivery.Channel.ID
+		lane, busy := d.lanes[id]
+		if !busy {
+			idle = append(idle, id)
+		}
+		if len(lane) < maxLane {
+			d.lanes[id] = append(lane, leased{delivery, until})
+		}
 	}
-	return !busy
+	return idle
 }
 
 // next takes the first waiting delivery of a lane that is ours for long enough to send it. When there is none the lane

@@ -354,12 +354,6 @@ func (s *Scheduler) record(ctx context.Context, j job, c store.Check) (store.Out
 	if err == nil && out.Kept && j.entry.endpoint.UpdatedAt.Equal(j.endpoint.UpdatedAt) {
 		j.entry.state = out.State
 	}
-	if out.Opened != "" {
-		s.cfg.Log.Warn("incident opened", "endpoint", j.endpoint.Slug, "incident", out.Opened, "class", classOf(c.Result))
-	}
-	if out.Resolved != "" {
-		s.cfg.Log.Info("incident resolved", "endpoint", j.endpoint.Slug, "incident", out.Resolved)
-	}
 	return out, err
 }
 

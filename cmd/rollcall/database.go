@@ -23,13 +23,22 @@ const openTimeout = 10 * time.Second
 // openKnownStore opens a database that is to be there: a command that works beside the service must not make an empty one
 // where it happens to be called.
 func openKnownStore(ctx context.Context, database string, std stdio) (store.Store, error) {
-	if !isPostgres(database) {
-		if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("there is no database %s: call this in the directory of the service, name its file with --database, "+
-				"or make a new one with `rollcall migrate`", database)
-		}
+	if err := checkThere(database); err != nil {
+		return nil, err
 	}
 	return openStore(ctx, database, std)
+}
+
+// checkThere says what is wrong with the value of --database where it has to name a database that is there.
+func checkThere(database string) error {
+	if err := checkDatabase(database); err != nil || isPostgres(database) {
+		return err
+	}
+	if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no database %s: call this in the directory of the service, name its file with --database, "+
+			"or make a new one with `rollcall migrate`", database)
+	}
+	return nil
 }
 
 // openStore opens the database that --database names and brings its schema up to date. A SQLite file is made when it is
@@ -122,9 +131,21 @@ func secretKey(database string, std stdio) ([]byte, error) {
 		return key, err
 	}
 	if _, err := os.Stat(database); err == nil {
-		return nil, fmt.Errorf("%s is there but its key file %s is not: put it back, or set %s", database, path, keyVariable)
+		return nil, fmt.Errorf("%s is there but its key file %s is not: put it back, or set %s; if the key is lost, "+
+			"`rollcall migrate --forget-secrets` makes another", database, path, keyVariable)
 	}
 	return writeKeyFile(path)
+}
+
+// otherKey returns a key in place of one that is lost: as secretKey, and beside a SQLite file whose key file is gone a
+// fresh one.
+func otherKey(database string, std stdio) ([]byte, error) {
+	path := database + ".key"
+	_, err := os.Stat(path)
+	if text, _ := std.env(keyVariable); text == "" && !isPostgres(database) && errors.Is(err, fs.ErrNotExist) {
+		return writeKeyFile(path)
+	}
+	return secretKey(database, std)
 }
 
 func readKeyFile(path string) ([]byte, error) {

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/rollcallhq/rollcall/store"
@@ -21,12 +18,8 @@ func migrate(ctx context.Context, args []string, std stdio) error {
 	flags := newFlags("migrate", "migrate [flags]", std)
 	databaseFlag(flags, &database)
 	flags.BoolVar(&forget, "forget-secrets", false, "the secret key is lost: remove headers, webhook URLs and bot tokens, and use another key")
-	rest, err := flags.parse(args)
-	if err != nil {
+	if err := flags.parseAlone(args); err != nil {
 		return err
-	}
-	if len(rest) > 0 {
-		return usageError{fmt.Errorf("unexpected argument %q", rest[0])}
 	}
 	if forget {
 		return forgetSecrets(ctx, database, std)
@@ -44,8 +37,7 @@ func migrate(ctx context.Context, args []string, std stdio) error {
 
 // forgetSecrets makes a database usable whose secret key is lost, and says what has to be entered again.
 func forgetSecrets(ctx context.Context, database string, std stdio) error {
-	sealer, err := otherSealer(database, std)
-	if err != nil {
+	if err := checkThere(database); err != nil {
 		return err
 	}
 	unlock, err := claimDatabase(database) // a service would go on sealing with the key it has
@@ -53,6 +45,14 @@ func forgetSecrets(ctx context.Context, database string, std stdio) error {
 		return err
 	}
 	defer unlock()
+	key, err := otherKey(database, std)
+	if err != nil {
+		return err
+	}
+	sealer, err := store.NewSealer(key)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	forgotten, err := forgetIn(ctx, database, sealer)
@@ -63,22 +63,6 @@ func forgetSecrets(ctx context.Context, database string, std stdio) error {
 	printForgotten(std.out, len(forgotten.Endpoints), "endpoints", "headers", forgotten.Endpoints)
 	printForgotten(std.out, len(forgotten.Channels), "channels", "webhook URL or bot token", forgotten.Channels)
 	return nil
-}
-
-// otherSealer returns a sealer with the key that replaces the one that is lost. A database must be there: a mistyped path
-// is not to leave an empty one behind.
-func otherSealer(database string, std stdio) (*store.Sealer, error) {
-	if err := checkDatabase(database); err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) && !isPostgres(database) {
-		return nil, fmt.Errorf("there is no database at %s", database)
-	}
-	key, err := secretKey(database, std)
-	if err != nil {
-		return nil, err
-	}
-	return store.NewSealer(key)
 }
 
 func forgetIn(ctx context.Context, database string, sealer *store.Sealer) (store.Forgotten, error) {
