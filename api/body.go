@@ -41,6 +41,7 @@ func readBody(c echo.Context) (*members, error) {
 		}
 		return nil, fault(http.StatusBadRequest, "Body cut short", "The request body ended before it was complete.")
 	}
+	again(c) // bodies take the time that their senders take
 	return readObject(data)
 }
 

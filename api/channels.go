@@ -196,7 +196,8 @@ func (s *Server) testChannel(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.cfg.TestChannel(ctx, channel); err != nil {
+	outlast(c, maxProbe)
+	if err := s.cfg.TestChannel(c.Request().Context(), channel); err != nil {
 		return fault(http.StatusBadGateway, "Test message not delivered", "%s", err)
 	}
 	return c.NoContent(http.StatusNoContent)

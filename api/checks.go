@@ -223,8 +223,10 @@ func (s *Server) tryTarget(c echo.Context) error {
 // maxProbe is longer than any timeout an endpoint may have.
 const maxProbe = 6 * time.Minute
 
-// outlast keeps a server's own timeouts from cutting off an answer that takes as long as a probe.
+// outlast keeps our own deadlines from cutting off an answer that takes as long as a probe, or as somebody else whom we
+// ask. What is done for it takes the request's context afterwards.
 func outlast(c echo.Context, d time.Duration) {
+	unhurried(c)
 	control, until := http.NewResponseController(c.Response()), time.Now().Add(d)
 	// A server without deadlines has none to extend.
 	_ = control.SetReadDeadline(until)

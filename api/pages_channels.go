@@ -162,7 +162,8 @@ func (s *Server) doChannel(c echo.Context) error {
 		return s.saveChannel(c, channel, f)
 	case "test":
 		page := web.ChannelPage{Form: channelFormOf(channel), Tested: true}
-		if err := s.cfg.TestChannel(ctx, channel); err != nil {
+		outlast(c, maxProbe)
+		if err := s.cfg.TestChannel(c.Request().Context(), channel); err != nil {
 			page.Failure = err.Error()
 		}
 		return s.channelPage(c, http.StatusOK, channel, page)

@@ -176,7 +176,7 @@ func (s *Server) doEndpoint(c echo.Context) error {
 	switch f.text("action") {
 	case "check":
 		outlast(c, maxProbe)
-		if _, err := s.cfg.CheckNow(ctx, slug); err != nil {
+		if _, err := s.cfg.CheckNow(c.Request().Context(), slug); err != nil {
 			return err
 		}
 		return seeOther(c, path, "checked")

@@ -26,6 +26,7 @@ func readForm(c echo.Context) (form, error) {
 		}
 		return form{}, fault(http.StatusBadRequest, "Bad form", "The form could not be read. Go back and try again.")
 	}
+	again(c) // bodies take the time that their senders take
 	return form{r.PostForm}, nil
 }
 

@@ -103,7 +103,8 @@ func (s *Server) submitEndpoint(c echo.Context, page web.FormPage, kept []probe.
 	switch f.text("action") {
 	case "test":
 		outlast(c, maxProbe)
-		check, err := s.try(ctx, page.Slug, in)
+		check, err := s.try(c.Request().Context(), page.Slug, in)
+		again(c)
 		if err != nil {
 			return s.endpointMistaken(c, page, err)
 		}

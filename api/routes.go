@@ -96,11 +96,11 @@ func (s *Server) routes() []route {
 
 // install makes the table answer. Around every handler:
 //
-//	observe (metrics, log) → recovered → secured (headers) → bounded (body) → legible (path) → sameOrigin
-//	   │                                                                    → allowed (access) → handler
-//	   └─ an error of any of them becomes an answer in fail
+//	prompt (deadline) → observe (metrics, log) → recovered → secured (headers) → bounded (body) → legible (path) → sameOrigin
+//	                       │                                                → allowed (access) → handler
+//	                       └─ an error of any of them becomes an answer in fail
 func (s *Server) install() {
-	s.echo.Use(s.observe, s.recovered, s.secured, s.bounded, s.legible, s.sameOrigin)
+	s.echo.Use(s.prompt, s.observe, s.recovered, s.secured, s.bounded, s.legible, s.sameOrigin)
 	for _, r := range s.routes() {
 		s.pages[r.path] = r.page
 		handler := s.allowed(r.access, r.handler)
