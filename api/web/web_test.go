@@ -95,6 +95,25 @@ func TestOnlyTheStepThatDecidedIsShownAsDown(t *testing.T) {
 	}
 }
 
+func TestOneToolIsATool(t *testing.T) {
+	for number, want := range map[int]string{0: ", 0 tools.", 1: ", 1 tool.", 13: ", 13 tools."} {
+		page := formGood()
+		page.Test.Facts.Tools = &number
+		if got := render(t, page); !strings.Contains(got, want) {
+			t.Errorf("%d: the test does not say %q", number, want)
+		}
+	}
+}
+
+// The name is public with the endpoint, and the name is the host unless somebody gives another.
+func TestTheFormWarnsThatAHostMayBecomePublic(t *testing.T) {
+	for name, page := range map[string]web.FormPage{"registering": form(), "editing": formEdit()} {
+		if got := render(t, page); !strings.Contains(got, `aria-describedby="w-public"`) || !strings.Contains(got, "it is named after its host, which everybody sees then") {
+			t.Errorf("%s: no word on what becomes public", name)
+		}
+	}
+}
+
 func TestPagesKeepToThePolicy(t *testing.T) {
 	for name, page := range samples() {
 		t.Run(name, func(t *testing.T) {
