@@ -61,8 +61,12 @@ type channelInput struct {
 
 // createChannel keeps a channel. Errors are store.Invalid with every mistake, store.Conflict, or the database's.
 func (s *Server) createChannel(ctx context.Context, in channelInput) (store.Channel, error) {
+	others, err := s.cfg.Store.Channels(ctx)
+	if err != nil {
+		return store.Channel{}, err
+	}
 	c, mistakes := in.onto(store.Channel{})
-	if err := channelMistakes(c, mistakes); err != nil {
+	if err := channelMistakes(c, mistakes, others); err != nil {
 		return store.Channel{}, err
 	}
 	return s.cfg.Store.CreateChannel(ctx, c)
@@ -70,9 +74,13 @@ func (s *Server) createChannel(ctx context.Context, in channelInput) (store.Chan
 
 // editChannel changes what in names of a channel. Errors are those of createChannel, and store.ErrNotFound.
 func (s *Server) editChannel(ctx context.Context, id string, in channelInput) (store.Channel, error) {
+	others, err := s.cfg.Store.Channels(ctx) // before the transaction that changes the channel begins
+	if err != nil {
+		return store.Channel{}, err
+	}
 	return s.cfg.Store.UpdateChannel(ctx, id, func(c *store.Channel) error {
 		changed, mistakes := in.onto(*c)
-		if err := channelMistakes(changed, mistakes); err != nil {
+		if err := channelMistakes(changed, mistakes, others); err != nil {
 			return err
 		}
 		*c = changed
@@ -117,8 +125,9 @@ func put(m map[string]string, name string, value *string) {
 	}
 }
 
-// channelMistakes returns those already met and everything that is wrong with c in itself, nil when there are none.
-func channelMistakes(c store.Channel, mistakes []probe.Problem) error {
+// channelMistakes returns those already met, everything that is wrong with c in itself and a name that one of the others
+// has, nil when there are none.
+func channelMistakes(c store.Channel, mistakes []probe.Problem, others []store.Channel) error {
 	if err := c.Validate(); err != nil {
 		for _, p := range problemOf(err).Errors {
 			if !slices.ContainsFunc(mistakes, func(m probe.Problem) bool { return m.Field == p.Field }) {
@@ -126,10 +135,11 @@ func channelMistakes(c store.Channel, mistakes []probe.Problem) error {
 			}
 		}
 	}
-	if len(mistakes) == 0 {
-		return nil
+	var taken []probe.Problem
+	if slices.ContainsFunc(others, func(o store.Channel) bool { return o.ID != c.ID && store.Fold(o.Name) == store.Fold(c.Name) }) {
+		taken = append(taken, probe.Problem{Field: "name", Message: takenAlready})
 	}
-	return store.Invalid{Problems: mistakes}
+	return refusal(mistakes, taken)
 }
 
 func readChannel(m *members) channelInput {

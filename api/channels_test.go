@@ -57,6 +57,7 @@ func TestAChannelWithMistakesIsRefused(t *testing.T) {
 		{`{"name": 1, "type": "slack", "webhook_url": "ftp://hush", "id": "ch_1", "color": "red"}`, 422, []string{"name", "id", "color", "webhook_url"}},
 		{`{"name": "x", "type": "slack", "bot_token": "xoxb hush"}`, 422, []string{"channel", "bot_token"}},
 		{`{"name": "OPS", "type": "slack", "webhook_url": "` + webhook + `"}`, 409, []string{"name"}},
+		{`{"name": "OPS", "type": "slack", "webhook_url": "ftp://hush"}`, 422, []string{"webhook_url", "name"}},
 	}
 	for _, test := range tests {
 		reply := r.ask("POST", "/api/v1/channels", test.body).want(test.status)

@@ -243,7 +243,7 @@ func apply(ctx context.Context, db store.Store, std stdio, path string) error {
 	}
 	registrar := api.NewRegistrar(db, scheduler.Period)
 	plans := make([]api.Planned, len(docs))
-	var mistakes []error
+	mistakes := doubles(docs)
 	for i, doc := range docs {
 		plans[i], err = registrar.Plan(ctx, doc)
 		if err == nil {
@@ -270,6 +270,28 @@ func apply(ctx context.Context, db store.Store, std stdio, path string) error {
 		fmt.Fprintf(std.out, "%s is %s\n", o.Slug, verb)
 	}
 	return nil
+}
+
+// doubles names the endpoints of a file that share a slug or name: the later would change the earlier.
+func doubles(docs []json.RawMessage) (mistakes []error) {
+	seen := map[string]int{}
+	for i, doc := range docs {
+		var e struct{ Slug, Name string }
+		if json.Unmarshal(doc, &e) != nil {
+			continue // Plan says what is wrong
+		}
+		for member, value := range map[string]string{"slug": e.Slug, "name": store.Fold(e.Name)} {
+			if value == "" {
+				continue
+			}
+			if first, double := seen[member+value]; double {
+				mistakes = append(mistakes, fmt.Errorf("endpoints[%d]: %s is that of endpoints[%d] too", i, member, first))
+				continue
+			}
+			seen[member+value] = i
+		}
+	}
+	return mistakes
 }
 
 // maxFile bounds a file of endpoints: a hundred thousand of them fit.
