@@ -132,8 +132,7 @@ func (i *instance) stop() {
 		}
 	case <-time.After(40 * time.Second):
 		_ = i.cmd.Process.Kill()
-		_ = <-ended
-		i.t.Error("service did not stop within 40s")
+		i.t.Errorf("service did not stop within 40s and was killed: %v", <-ended)
 	}
 }
 
