@@ -4,7 +4,6 @@
 package scheduler
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -396,42 +395,4 @@ func (s *Scheduler) nudge() {
 	case s.wake <- struct{}{}:
 	default:
 	}
-}
-
-func (s *Scheduler) enqueueLocked(en *entry, due time.Time) {
-	s.unqueueLocked(en)
-	en.due = due
-	heap.Push(&s.queue, en)
-	s.nudge()
-}
-
-func (s *Scheduler) unqueueLocked(en *entry) {
-	if en.due.IsZero() {
-		return
-	}
-	heap.Remove(&s.queue, en.index)
-	en.due = time.Time{}
-}
-
-// queue is a heap of entries by the time they are due.
-type queue []*entry
-
-func (q queue) Len() int           { return len(q) }
-func (q queue) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
-func (q queue) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].index, q[j].index = i, j
-}
-
-func (q *queue) Push(x any) {
-	en := x.(*entry)
-	en.index = len(*q)
-	*q = append(*q, en)
-}
-
-func (q *queue) Pop() any {
-	old := *q
-	en := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return en
 }
