@@ -19,10 +19,10 @@ func Advance(e Endpoint, prev State, open *Incident, c Check, judge Judge) Advan
 	switch down := next.Status == StatusDown; {
 	case down && open == nil:
 		a.Open = openIncident(e, next, c)
-		a.Notices = noticesFor(e, a.Open.ID, NoticeOpened, c.ended())
+		a.Notices = noticesOf(*a.Open, NoticeOpened, nil, c.ended())
 	case !down && open != nil && recovered(next.Status):
 		a.Resolve = Resolve(*open, c.ended(), next.Since, ResolutionRecovered)
-		a.Notices = noticesFor(e, open.ID, NoticeResolved, c.ended())
+		a.Notices = noticesOf(*open, NoticeResolved, e.Channels, c.ended())
 	}
 	return a
 }
@@ -68,6 +68,7 @@ func openIncident(e Endpoint, s State, c Check) *Incident {
 		Severity:   s.Status,
 		StartedAt:  s.Since,
 		OpenedAt:   c.ended(),
+		Told:       e.Channels,
 	}
 	if s.Failure != nil {
 		i.Cause = *s.Failure
@@ -88,12 +89,15 @@ func Resolve(i Incident, at, recoveredAt time.Time, how Resolution) *Incident {
 	return &i
 }
 
-func noticesFor(e Endpoint, incidentID string, kind NoticeKind, at time.Time) []Notice {
-	notices := make([]Notice, 0, len(e.Channels))
-	for _, channel := range slices.Compact(slices.Sorted(slices.Values(e.Channels))) {
+// noticesOf returns one notice for each channel that was told of the opening, also one that the endpoint no longer names:
+// who heard that it began should hear that it ended. Others are channels that hear of it as well.
+func noticesOf(i Incident, kind NoticeKind, others []string, at time.Time) []Notice {
+	channels := slices.Compact(slices.Sorted(slices.Values(slices.Concat(i.Told, others))))
+	notices := make([]Notice, 0, len(channels))
+	for _, channel := range channels {
 		notices = append(notices, Notice{
 			ID:         NewID("ntc"),
-			IncidentID: incidentID,
+			IncidentID: i.ID,
 			ChannelID:  channel,
 			Kind:       kind,
 			CreatedAt:  at,
@@ -109,7 +113,7 @@ func Amend(before, after Endpoint, s State, open *Incident, at time.Time) Amende
 	a := Amended{State: s}
 	if after.Paused && !before.Paused && open != nil {
 		a.Resolve = Resolve(*open, at, time.Time{}, ResolutionPaused)
-		a.Notices = noticesFor(after, open.ID, NoticeResolved, at)
+		a.Notices = noticesOf(*open, NoticeResolved, after.Channels, at)
 	}
 	retargeted := before.Kind != after.Kind || before.URL != after.URL || !before.Request.equal(after.Request)
 	if retargeted {

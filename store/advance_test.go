@@ -49,6 +49,7 @@ func TestAdvanceOpensAnIncidentWhenTheStatusBecomesDown(t *testing.T) {
 	want := store.Incident{
 		ID: a.Open.ID, EndpointID: "ep_a", Severity: store.StatusDown,
 		StartedAt: minutes(5), OpenedAt: minutes(5).Add(time.Second), Cause: *c.Result.Failure,
+		Told: e.Channels,
 	}
 	if diff := cmp.Diff(*a.Open, want); diff != "" {
 		t.Errorf("incident (-got +want):\n%s", diff)

@@ -19,6 +19,7 @@ type Incident struct {
 	ResolvedAt *time.Time // nil while open
 	Resolution Resolution // empty while open
 	Cause      probe.Failure
+	Told       []string // ids of the channels that the opening was, or is to be, told to; filled in only where it is to be judged
 }
 
 // Resolution says how an incident ended.

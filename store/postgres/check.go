@@ -83,7 +83,7 @@ func readStandings(batch *pgx.Batch, ids []string, standings map[string]*store.S
 		return err
 	})
 	batch.Queue(openIncidents, ids).Query(func(rows pgx.Rows) error {
-		found, err := collect(rows, scanIncident)
+		found, err := collect(rows, scanOpenIncident)
 		for _, incident := range found {
 			standings[incident.EndpointID].Open = &incident
 		}

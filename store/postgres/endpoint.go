@@ -257,7 +257,7 @@ func (db *DB) lockStanding(ctx context.Context, tx pgx.Tx, slug string) (store.S
 	if err != nil {
 		return store.Standing{}, err
 	}
-	open, err := query(ctx, tx, scanIncident, openIncidents, []string{id})
+	open, err := query(ctx, tx, scanOpenIncident, openIncidents, []string{id})
 	standing := store.Standing{Endpoint: overview.Endpoint, State: overview.State}
 	if len(open) > 0 {
 		standing.Open = &open[0]

@@ -90,12 +90,19 @@ func scanIncident(row pgx.CollectableRow) (store.Incident, error) {
 	return i, err
 }
 
-// openIncidents selects the open incidents of the endpoints with the ids $1, at most one each.
+// openIncidents selects the open incidents of the endpoints with the ids $1, at most one each, for scanOpenIncident.
 const openIncidents = `
-	SELECT ` + incidentColumns + `
+	SELECT ` + incidentColumns + `,
+	    ARRAY(SELECT n.channel_id FROM notices n WHERE n.incident_id = i.id AND n.kind = 'opened' ORDER BY n.channel_id)
 	FROM incidents i
 	JOIN endpoints e ON e.id = i.endpoint_id
 	WHERE i.endpoint_id = ANY ($1) AND i.resolved_at IS NULL`
+
+func scanOpenIncident(row pgx.CollectableRow) (store.Incident, error) {
+	var i store.Incident
+	err := row.Scan(append(incidentDest(&i), &i.Told)...)
+	return i, err
+}
 
 func insertIncidents(batch *pgx.Batch, incidents []store.Incident) {
 	for _, i := range incidents {

@@ -102,8 +102,13 @@ func openIncidents(ctx context.Context, tx *sql.Tx, endpointIDs []string) (map[s
 	if err != nil {
 		return nil, err
 	}
-	found, err := query(ctx, tx, scanIncident, `
-		SELECT `+incidentColumns+`
+	scan := func(row scanner) (i store.Incident, err error) {
+		err = row.Scan(append(incidentDest(&i), jsonInto{&i.Told})...)
+		return i, err
+	}
+	found, err := query(ctx, tx, scan, `
+		SELECT `+incidentColumns+`,
+		    (SELECT json_group_array(n.channel_id) FROM notices n WHERE n.incident_id = i.id AND n.kind = 'opened')
 		FROM incidents i
 		JOIN endpoints e ON e.id = i.endpoint_id
 		WHERE i.endpoint_id IN (SELECT value FROM json_each(?)) AND i.resolved_at IS NULL`, list)

@@ -110,6 +110,38 @@ func testNotices(t *testing.T, fresh func(t testing.TB) Database) {
 		}
 	})
 
+	t.Run("who heard that it began hears that it ended, and so does who came to it meanwhile", func(t *testing.T) {
+		for _, end := range []string{"recovered", "paused"} {
+			s := fresh(t).open(t)
+			first, second := newChannel(t, s, "first"), newChannel(t, s, "second")
+			e := newEndpoint(t, s, "Weather", to(first))
+			record(t, s, checkAt(e, start, probe.Down))
+			settle(t, s, wantLeased(t, s, minutes(1), 1)[0], store.Settlement{At: minutes(1), Sent: true, Ref: "C1/1700.1"})
+			_, err := s.UpdateEndpoint(t.Context(), e.Slug, func(e *store.Endpoint) error {
+				e.Channels = []string{second.ID}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if end == "paused" {
+				pause(t, s, e)
+			} else {
+				record(t, s, checkAt(e, minutes(2), probe.Up))
+			}
+			refs := map[string]string{}
+			for _, d := range wantLeased(t, s, time.Now().Add(time.Hour), 2) {
+				if d.Notice.Kind != store.NoticeResolved {
+					t.Errorf("%s: %s is told %q", end, d.Channel.Name, d.Notice.Kind)
+				}
+				refs[d.Channel.Name] = d.Ref
+			}
+			if diff := cmp.Diff(refs, map[string]string{"first": "C1/1700.1", "second": ""}); diff != "" {
+				t.Errorf("%s: told, with the message to update (-got +want):\n%s", end, diff)
+			}
+		}
+	})
+
 	t.Run("a channel that is slow delays no other", func(t *testing.T) {
 		s := fresh(t).open(t)
 		e := newEndpoint(t, s, "Weather", to(newChannel(t, s, "slow"), newChannel(t, s, "fast")))
