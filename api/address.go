@@ -1,8 +1,11 @@
 package api
 
 import (
+	"net"
 	"net/url"
 	"strings"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // requiredAgain says that a kept secret does not go to another address.
@@ -25,5 +28,20 @@ func serverOf(raw string) string {
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + " " + port
+	// As it is dialled: other ways of folding case take two names for one that DNS takes for two.
+	host, err := httpguts.PunycodeHostPort(net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + asciiLower(host)
+}
+
+// asciiLower folds the case of what DNS folds.
+func asciiLower(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
 }

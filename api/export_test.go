@@ -70,3 +70,6 @@ func ReadBodyForTest(data []byte) (fields []string, err error) {
 func DrawBadgeForTest(label, message string, n uint8) []byte {
 	return badge{label, message, badgeGrey}.draw(styles[int(n)%len(styles)])
 }
+
+// SameAddress is sameAddress.
+var SameAddress = sameAddress

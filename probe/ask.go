@@ -195,6 +195,9 @@ func (c *conversation) redirect(resp *http.Response) (*url.URL, error) {
 	}
 	next.Fragment = ""
 	where := RedactURL(next.String())
+	if host := c.text(next.Hostname(), 100); host != next.Hostname() {
+		where = next.Scheme + "://" + host // a name that hides something
+	}
 	from, err1 := dialAddress(c.url)
 	to, err2 := dialAddress(next)
 	switch {

@@ -72,7 +72,7 @@ func readQuantity(raw json.RawMessage) (*big.Int, error) {
 		return nil, fmt.Errorf("not a hex number: %s", clip(string(raw), 100))
 	}
 	if !quantityShape.MatchString(text) {
-		return nil, fmt.Errorf("not a hex number without leading zeros: %q", clip(text, 100))
+		return nil, fmt.Errorf(`not a hex number without leading zeros: "%s"`, clip(text, 100))
 	}
 	n, _ := new(big.Int).SetString(text[2:], 16)
 	return n, nil

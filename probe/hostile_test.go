@@ -6,9 +6,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/rollcallhq/rollcall/probe"
 )
@@ -64,6 +66,10 @@ func TestEchoedSecretsAreCutHoweverTheyAreHidden(t *testing.T) {
 	for name, echo := range map[string]func(header string) string{
 		"as it is":             func(h string) string { return h },
 		"split by zero widths": func(h string) string { return strings.Join(strings.Split(h, ""), "\u200b") },
+		"split by joiners":     func(h string) string { return strings.Join(strings.Split(h, ""), "\u034f") },
+		"split by selectors":   func(h string) string { return strings.Join(strings.Split(h, ""), "\ufe0f") },
+		"split by fillers":     func(h string) string { return strings.Join(strings.Split(h, ""), "\u3164") },
+		"all but its end":      func(h string) string { return "token " + h[:len(h)-4] + "... was refused" },
 		"with its space wider": func(h string) string { return strings.ReplaceAll(h, " ", "\t  ") },
 		"cut off at 200":       func(h string) string { return strings.Repeat("x", 175) + h },
 		"cut off at 100":       func(h string) string { return strings.Repeat("x", 80) + h },
@@ -89,10 +95,43 @@ func TestEchoedSecretsAreCutHoweverTheyAreHidden(t *testing.T) {
 				{Name: "Authorization", Value: "Bearer " + secret, Secret: true},
 			}})
 			server.Close()
-			if shown := fmt.Sprintf("%+v", r); strings.Contains(shown, secret[:6]) {
+			if shown := visible(fmt.Sprintf("%+v", r)); strings.Contains(shown, secret[:6]) {
 				t.Errorf("%s, %s: the secret shows in %s", name, form, shown)
 			}
 		}
+	}
+}
+
+// visible is what a reader sees of text: nothing of the characters that show nothing.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+func TestTranscriptShowsNoSecretWhereverItIsEchoed(t *testing.T) {
+	t.Parallel()
+	const secret = "SuperSecretTokenABC123"
+	url := listen(t, func(conn net.Conn) {
+		defer conn.Close()
+		if _, err := conn.Read(make([]byte, 4096)); err != nil {
+			return
+		}
+		split := strings.Join(strings.Split(secret, ""), "\u200b")
+		fmt.Fprintf(conn, "HTTP/1.1 500 %s\r\nX-%s: 1\r\nX-Token: %s\r\nContent-Length: %d\r\n\r\n%s", secret, secret, split, len(split), split)
+	})
+	p := &probe.Prober{Egress: probe.Egress{Any: true}}
+	r := p.Probe(t.Context(), probe.Target{Kind: probe.KindEVM, URL: url, Transcript: true, Headers: []probe.Header{
+		{Name: "X-Api-Key", Value: secret, Secret: true},
+	}})
+	if len(r.Transcript) < 2 {
+		t.Fatalf("%d messages in the transcript", len(r.Transcript))
+	}
+	if shown := visible(fmt.Sprintf("%+v", r)); strings.Contains(strings.ToLower(shown), strings.ToLower(secret[:8])) {
+		t.Errorf("the secret shows in %s", shown)
 	}
 }
 
@@ -112,6 +151,41 @@ func modernServer(t *testing.T, members string) string {
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+// What an answer of 2 MiB makes us allocate is bounded, whatever its shape: times is how often its size, over all requests
+// of the check. Reading alone takes it five times, as buffers grow, and the server that sends it shares the memory.
+func TestHostileShapesTakeNoMoreThanTheirSize(t *testing.T) {
+	const size = 2 << 20
+	zeros := "0" + strings.Repeat(",0", size/2)
+	versions := `"2099-01-01"` + strings.Repeat(`,"2099-01-01"`, size/13)
+	dates := strings.Repeat("2099-01-01 ", size/11)
+	for name, test := range map[string]struct {
+		body  string
+		times uint64
+	}{
+		"a batch":            {"[" + zeros + "]", 30},
+		"error data":         {`{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"no","data":{"supported":[` + versions + `]}}}`, 60},
+		"a message of dates": {`{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"` + dates + `"}}`, 200},
+		"members":            {`{"a":0` + strings.Repeat(`,"a":0`, size/6) + `}`, 40},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, test.body)
+		}))
+		p := &probe.Prober{Egress: probe.Egress{Any: true}}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r := p.Probe(t.Context(), probe.Target{Kind: probe.KindMCP, URL: server.URL, Timeout: time.Minute})
+		runtime.ReadMemStats(&after)
+		server.Close()
+		if r.Verdict == probe.Up {
+			t.Errorf("%s: up", name)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > test.times*size {
+			t.Errorf("%s: %d MiB allocated for %d requests of 2 MiB, want %d at most", name, took>>20, len(r.Steps), test.times*size>>20)
+		}
+	}
 }
 
 func TestEndlessToolListsAreNotRead(t *testing.T) {

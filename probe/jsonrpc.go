@@ -85,7 +85,7 @@ func readEnvelope(raw []byte, strict bool) (envelope, error) {
 		return e, err
 	}
 	if name := object.repeated(); name != "" {
-		return e, notRPC("member %q comes twice", clip(name, 40))
+		return e, notRPC(`member "%s" comes twice`, clip(name, 40))
 	}
 	if err := e.checkVersion(object, strict); err != nil {
 		return e, err
@@ -135,12 +135,50 @@ func (e *envelope) unwrap(raw []byte) ([]byte, error) {
 	if raw[0] != '[' {
 		return raw, nil
 	}
-	var batch []json.RawMessage
-	if err := json.Unmarshal(raw, &batch); err != nil || len(batch) != 1 {
-		return nil, notRPC("an array of %d to a single request", len(batch))
+	batch, more := items(raw, 1)
+	switch {
+	case len(batch) == 0:
+		return nil, notRPC("an empty array to a single request")
+	case more:
+		return nil, notRPC("an array of several to a single request")
 	}
 	e.notes = append(e.notes, "the answer is wrapped in an array")
 	return batch[0], nil
+}
+
+// items returns the first items of a JSON array, at most so many, and reports whether there are more. It returns none
+// for what is no array. It takes memory for what it returns only: a stranger's array may have millions of items.
+func items(raw json.RawMessage, most int) (found []json.RawMessage, more bool) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	if first, err := decoder.Token(); err != nil || first != json.Delim('[') {
+		return nil, false
+	}
+	for decoder.More() {
+		if len(found) == most {
+			return found, true
+		}
+		var item json.RawMessage
+		if err := decoder.Decode(&item); err != nil {
+			return nil, false
+		}
+		found = append(found, item)
+	}
+	return found, false
+}
+
+// maxVersions bounds a list of protocol versions that is read: there are five.
+const maxVersions = 100
+
+// versionsIn returns the strings of a JSON array, the first maxVersions of them; none for what is no such array.
+func versionsIn(raw json.RawMessage) []string {
+	found, _ := items(raw, maxVersions)
+	versions := make([]string, len(found))
+	for i, item := range found {
+		if json.Unmarshal(item, &versions[i]) != nil {
+			return nil
+		}
+	}
+	return versions
 }
 
 func jsonProblem(err error) string {
@@ -166,6 +204,9 @@ func (e *envelope) checkVersion(object object, strict bool) error {
 	return nil
 }
 
+// maxErrorText bounds the message of an error that is looked into, in bytes.
+const maxErrorText = 8 << 10
+
 // readError reads the error member.
 func (e *envelope) readError(raw json.RawMessage) error {
 	object, err := readObject(raw)
@@ -186,6 +227,7 @@ func (e *envelope) readError(raw json.RawMessage) error {
 	if json.Unmarshal(message, &e.err.Message) != nil || len(message) == 0 {
 		e.notes = append(e.notes, "error without a message")
 	}
+	e.err.Message = clip(e.err.Message, maxErrorText)
 	return nil
 }
 

@@ -112,9 +112,9 @@ func nextVersion(a answer, tried []string) string {
 		if listed := a.rpc.supportedVersions(); len(listed) > 0 && highestLegacy(listed) == "" {
 			return ""
 		}
-		offered = append(a.rpc.supportedVersions(), versionShape.FindAllString(a.rpc.Message, -1)...)
+		offered = append(a.rpc.supportedVersions(), versionShape.FindAllString(a.rpc.Message, maxVersions)...)
 	}
-	offered = append(offered, versionShape.FindAllString(a.words, -1)...)
+	offered = append(offered, versionShape.FindAllString(a.words, maxVersions)...)
 	for _, named := range []bool{true, false} {
 		for _, v := range legacyVersions {
 			if !slices.Contains(tried, v) && (!named || slices.Contains(offered, v)) {
@@ -159,7 +159,7 @@ func (c *conversation) readHandshake(a *answer, asked string) peer {
 	case dateShape.MatchString(p.version):
 		c.flag(a.step, ClassVersionUnofficial, "negotiated version %s, which no specification knows", p.version)
 	default:
-		c.fail(a, ClassVersionUnsupported, "offers version %q, which is none that we speak", clip(p.version, 40))
+		c.fail(a, ClassVersionUnsupported, `offers version "%s", which is none that we speak`, clip(p.version, 40))
 		return peer{}
 	}
 	c.result.Facts.ProtocolVersion = c.text(p.version, maxFact)

@@ -108,8 +108,8 @@ func (c *conversation) unsupported(a answer, d discovery) discovery {
 func (c *conversation) readDiscovery(a answer, d discovery) discovery {
 	result, _ := readObject(a.result)
 	raw, _ := result.get("supportedVersions")
-	var offered []string
-	if json.Unmarshal(raw, &offered) != nil || len(offered) == 0 {
+	offered := versionsIn(raw)
+	if len(offered) == 0 {
 		return d
 	}
 	c.learnVersions(offered)

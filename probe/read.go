@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -80,6 +81,9 @@ func readAside(in io.Reader, r *reading, status int, cancel context.CancelFunc) 
 	return err == nil
 }
 
+// maxEvents bounds how many events are passed over in search of the answer.
+const maxEvents = 10_000
+
 // readStream reads events until the first response: only one request is under way, so that a response with another id is
 // a mistake and not worth waiting any longer. What is not a response (notifications, requests of the server) and events
 // without data are passed over; so is what is not JSON, unless nothing better comes.
@@ -87,7 +91,11 @@ func (c *conversation) readStream(in io.Reader, r *reading, strict bool) {
 	limited := &io.LimitedReader{R: in, N: c.limits.ResponseBytes}
 	events := newEventReader(limited, c.limits.EventBytes)
 	var garbage error
-	for {
+	for passed := 0; ; passed++ {
+		if passed == maxEvents {
+			r.bad = &problem{class: ClassSSEFraming, message: fmt.Sprintf("no answer within %d events", maxEvents)}
+			return
+		}
 		e, err := events.next()
 		if err != nil {
 			r.bad = streamEnd(err, garbage, limited.N <= 0, events.unfinished())

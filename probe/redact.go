@@ -69,8 +69,8 @@ func newRedactor(secrets []string) *Redactor {
 	return r
 }
 
-// Cut returns text with every secret replaced by "…", and the beginning of one where text was clipped in its middle: at
-// its end, or before a "…".
+// Cut returns text with every secret replaced by "…", also one whose smaller part is missing at its end, and any
+// beginning of one where text was clipped in its middle: at the end of text, or before a "…".
 func (r *Redactor) Cut(text string) string {
 	if r == nil || !r.any {
 		return text
@@ -82,11 +82,37 @@ func (r *Redactor) Cut(text string) string {
 	if len(r.spellings) == 0 {
 		return text
 	}
+	for _, s := range r.spellings {
+		text = cutBeginnings(text, s)
+	}
 	parts := strings.Split(text, cutMark)
 	for i, part := range parts {
 		parts[i] = r.withoutBeginning(part)
 	}
 	return strings.Join(parts, cutMark)
+}
+
+// cutBeginnings replaces what stands in text of a secret whose end is missing, where that is the larger part of it.
+func cutBeginnings(text, secret string) string {
+	half := max(shortSecret+2, (len(secret)+1)/2)
+	if len(secret) <= half {
+		return text
+	}
+	var b strings.Builder
+	for {
+		i := strings.Index(text, secret[:half])
+		if i < 0 {
+			b.WriteString(text)
+			return b.String()
+		}
+		end := half
+		for end < len(secret) && i+end < len(text) && text[i+end] == secret[end] {
+			end++
+		}
+		b.WriteString(text[:i])
+		b.WriteString(cutMark)
+		text = text[i+end:]
+	}
 }
 
 // shownBeginning is how much of a secret's beginning may be seen where a text was clipped.
@@ -143,6 +169,21 @@ func (r *Redactor) header(name, value string) string {
 		return cutMark
 	}
 	return r.Cut(value)
+}
+
+// headerName returns the name of a header as it may be shown: net/http changes the case of names, so that a secret sent
+// back as one is found without regard to case.
+func (r *Redactor) headerName(name string) string {
+	if r == nil {
+		return name
+	}
+	lower := strings.ToLower(name)
+	for _, s := range r.spellings {
+		if strings.Contains(lower, strings.ToLower(s)) {
+			return cutMark
+		}
+	}
+	return name
 }
 
 // secretWords mark the name of a header or a query member that holds a secret.

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -187,7 +186,5 @@ func (e *rpcError) supportedVersions() []string {
 		return nil
 	}
 	raw, _ := data.get("supported")
-	var versions []string
-	_ = json.Unmarshal(raw, &versions) // anything else lists none
-	return versions
+	return versionsIn(raw)
 }

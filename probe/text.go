@@ -23,7 +23,7 @@ func clean(s string, max int) string {
 		case unicode.IsSpace(r) || unicode.IsControl(r):
 			space = b.Len() > 0
 			continue
-		case unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp):
+		case invisible(r):
 			continue
 		}
 		if space {
@@ -36,6 +36,13 @@ func clean(s string, max int) string {
 		return ""
 	}
 	return b.String() + end
+}
+
+// invisible reports whether a character shows nothing of itself, so that text may be split by it, or turned around,
+// without a reader noticing.
+func invisible(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp,
+		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // shorten clips s so that it has at most max bytes with the mark of clipping.

@@ -46,13 +46,13 @@ func (t *transcript) received(step string, at time.Duration, resp *http.Response
 		return
 	}
 	var head strings.Builder
-	fmt.Fprintf(&head, "%s %s\n", resp.Proto, resp.Status)
+	fmt.Fprintf(&head, "%s %s\n", resp.Proto, t.secrets.Cut(visible(resp.Status)))
 	t.writeHeader(&head, resp.Header)
 	t.add(step, false, at, head.String(), body, more)
 }
 
 func (t *transcript) add(step string, sent bool, at time.Duration, head string, body []byte, more bool) {
-	text := t.secrets.Cut(strings.ToValidUTF8(string(body), "�"))
+	text := t.secrets.Cut(visible(strings.ToValidUTF8(string(body), "�")))
 	if more {
 		// The end may be the first half of a secret, which is not found.
 		text = strings.ToValidUTF8(text[:max(0, len(text)-t.secrets.longest)], "")
@@ -69,16 +69,27 @@ func (t *transcript) add(step string, sent bool, at time.Duration, head string, 
 func (t *transcript) writeHeader(b *strings.Builder, h http.Header) {
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, value := range h[name] {
-			fmt.Fprintf(b, "%s: %s\n", name, t.header(name, value))
+			fmt.Fprintf(b, "%s: %s\n", t.secrets.headerName(name), t.header(name, value))
 		}
 	}
 }
 
 func (t *transcript) header(name, value string) string {
+	value = visible(value)
 	if name == "Location" {
 		value = RedactURL(value)
 	}
 	return t.secrets.header(name, value)
+}
+
+// visible takes the invisible characters out of text: a secret may be split by them.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if invisible(r) {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 // printable replaces the control characters that a terminal would obey, keeping line breaks and tabs.

@@ -2,6 +2,8 @@ package main_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +111,13 @@ func TestOneServiceOnASQLiteFile(t *testing.T) {
 	code, output := runBinary(t, nil, "serve", "--listen", "127.0.0.1:0", "--database", path)
 	if code != 1 || !strings.Contains(output, "another `rollcall serve` runs on") {
 		t.Errorf("a second service on the same file: exit code %d, output %q; want it refused", code, output)
+	}
+	link := filepath.Join(t.TempDir(), "link.db")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	if code, output := runBinary(t, []string{testKey}, "migrate", "--forget-secrets", "--database", link); code != 1 || !strings.Contains(output, "another `rollcall serve` runs on") {
+		t.Errorf("the file of a service by another name: exit code %d, output %q; want it refused", code, output)
 	}
 	if code, output := runBinary(t, nil, "endpoints", "list", "--database", path); code != 0 {
 		t.Errorf("`rollcall endpoints list` beside a service: exit code %d, output %q", code, output)

@@ -77,6 +77,9 @@ func claimDatabase(database string) (unlock func(), err error) {
 	if isPostgres(database) {
 		return func() {}, nil
 	}
+	if file, err := filepath.EvalSymlinks(database); err == nil {
+		database = file // one file has one claim, by whatever name
+	}
 	f, err := os.OpenFile(database+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("claim SQLite file %s: %w", database, err)
