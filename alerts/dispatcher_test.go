@@ -210,7 +210,7 @@ func TestDispatcher(t *testing.T) {
 			f.store.hangs = 2
 			f.add("inc_1", "ch_1", store.NoticeOpened)
 			stop := f.start()
-			time.Sleep(29 * time.Second)
+			time.Sleep(29*time.Second + 500*time.Millisecond) // between two looks, which come on the second
 			f.wantSent()
 			f.wantMetric("rollcall_dispatcher_last_look_timestamp_seconds", 0)
 			time.Sleep(5 * time.Second)
@@ -437,7 +437,7 @@ func (f *fixture) start() (stop func()) {
 
 func (f *fixture) run(d time.Duration) {
 	stop := f.start()
-	time.Sleep(d)
+	time.Sleep(d + 500*time.Millisecond) // to the middle between two looks, which come on the second
 	stop()
 }
 
