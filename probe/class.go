@@ -28,9 +28,17 @@ const (
 	ClassConnect Class = "connect"
 	// ClassTLS means that the TLS handshake failed. Example: certificate expired. Verdict down.
 	ClassTLS Class = "tls"
+	// ClassTLSExpiring is a warning: the certificate ends soon. Example: "the certificate ends in 9 days".
+	ClassTLSExpiring Class = "tls_expiring"
+	// ClassTLSUnverified is a warning: the endpoint is set to accept any certificate. Example: "the certificate was not
+	// verified: signed by an unknown authority".
+	ClassTLSUnverified Class = "tls_unverified"
 	// ClassTimeout means that the endpoint used up its time; the message says in which phase. Example: "no first byte
 	// after 15s". Verdict down.
 	ClassTimeout Class = "timeout"
+	// ClassFraming means a connection on which messages cannot be told apart. Example: a Content-Length header that is no
+	// number. As a warning: a deviation that leaves them readable. Verdict down.
+	ClassFraming Class = "framing"
 )
 
 // HTTP.
@@ -63,6 +71,12 @@ const (
 	// ClassAuthNotAdvertised is a warning beside the three above: a 401 that does not say how to authenticate (RFC 9110
 	// §11.6.1 wants WWW-Authenticate). Example: 401 with {"error":"unauthorized"} alone.
 	ClassAuthNotAdvertised Class = "auth_not_advertised"
+	// ClassAuthServer means that no access token could be had for a reason that is not the endpoint's: the authorization
+	// server cannot be found or is in trouble. Example: "the token endpoint answered 503". Verdict unknown.
+	ClassAuthServer Class = "auth_server"
+	// ClassCredentialExpiring is a warning: the credential in use ends soon. Example: "the token in the Authorization
+	// header ends in 20 hours".
+	ClassCredentialExpiring Class = "credential_expiring"
 	// ClassContentType means a body of a type that cannot hold the answer. Example: an HTML page. As a warning: JSON-RPC
 	// sent under a wrong or missing Content-Type. Verdict down.
 	ClassContentType Class = "content_type"
@@ -85,6 +99,12 @@ const (
 	// ClassStreamNotClosed is a warning: the answer came but the server left its stream open. Example: a stream that keeps
 	// sending comments.
 	ClassStreamNotClosed Class = "stream_not_closed"
+	// ClassSSEEndpointMissing means that an HTTP+SSE stream does not begin by naming where to post. Example: no endpoint
+	// event within 5 s. Verdict down.
+	ClassSSEEndpointMissing Class = "sse_endpoint_missing"
+	// ClassSSEEndpointInvalid means that the endpoint event names a place that a probe must not, or cannot, post to.
+	// Example: "http://10.0.0.7:8000/messages" on a stream of https://mcp.example.com. Verdict down.
+	ClassSSEEndpointInvalid Class = "sse_endpoint_invalid"
 )
 
 // JSON and the JSON-RPC envelope.
@@ -100,6 +120,20 @@ const (
 	// ClassRPCError means that the server answered with a JSON-RPC error; Code is its code, whatever the HTTP status.
 	// Example: 200 with -32603. Verdict down.
 	ClassRPCError Class = "rpc_error"
+)
+
+// Processes spoken to over their standard streams.
+const (
+	// ClassSpawn means that the command could not be started. Example: "no such file: my-server". Verdict down.
+	ClassSpawn Class = "spawn"
+	// ClassExitEarly means that the process ended before it had answered. Example: exit code 1. Verdict down.
+	ClassExitEarly Class = "exit_early"
+	// ClassStdoutPollution is a warning: the process writes other things than messages to its standard output. Example: a
+	// line "Server running on stdio".
+	ClassStdoutPollution Class = "stdout_pollution"
+	// ClassNoShutdown is a warning: the process did not end when its input did and had to be killed. Example: still there
+	// after 2 s.
+	ClassNoShutdown Class = "no_shutdown"
 )
 
 // MCP.
@@ -128,6 +162,64 @@ const (
 	// ClassPageLimit means a list of more pages, or of more items, than a probe is willing to read. Example: a 51st page
 	// of tools. Verdict degraded.
 	ClassPageLimit Class = "page_limit"
+)
+
+// Canaries of MCP.
+const (
+	// ClassToolError means that the canary tool answered isError. Example: "weather service unreachable". Verdict degraded.
+	ClassToolError Class = "tool_error"
+	// ClassCanaryFailed means that the canary tool cannot be called, or answers something else than expected. Example: a
+	// tool that is not in the list. Verdict degraded.
+	ClassCanaryFailed Class = "canary_failed"
+)
+
+// Chains.
+const (
+	// ClassWrongChain means that the node serves another chain than the one expected. Example: chain id 5 in place of 1.
+	// Verdict down.
+	ClassWrongChain Class = "wrong_chain"
+	// ClassStarting means that the node is alive and still warming up. Example: bitcoind's -28 "Loading block index".
+	// Verdict degraded.
+	ClassStarting Class = "starting"
+	// ClassSyncing means that the node says itself that it is catching up. Example: eth_syncing with 300 blocks to go.
+	// Verdict degraded.
+	ClassSyncing Class = "syncing"
+	// ClassHeadLagging means that the newest block is behind those of other nodes, or old, but not by much. Example: 4
+	// blocks and 48s behind its peers. Verdict degraded.
+	ClassHeadLagging Class = "head_lagging"
+	// ClassHeadBehind means that the newest block is far behind those of other nodes, or very old. Example: 29,500 blocks
+	// behind. Verdict down.
+	ClassHeadBehind Class = "head_behind"
+	// ClassHeadStalled means that no block has come for much longer than the chain takes to make one. Example: the same
+	// height for 10 min on a chain of 12 s blocks. Verdict down.
+	ClassHeadStalled Class = "head_stalled"
+	// ClassChainHalted means that every endpoint of the chain stands still at the same height: the chain, not the node.
+	// Example: 4 endpoints at 20,831,387 for 10 min. Verdict degraded.
+	ClassChainHalted Class = "chain_halted"
+	// ClassHeadRegressed is a warning: the height is lower than at the check before, as behind a load balancer or after a
+	// rollback. Example: 3 blocks lower.
+	ClassHeadRegressed Class = "head_regressed"
+	// ClassChainFork means that the node has another block than most of its peers at the same height. Example: hash
+	// 0xab… at 20,831,385 where 3 others have 0xcd…. As a warning: two endpoints that disagree. Verdict degraded.
+	ClassChainFork Class = "chain_fork"
+	// ClassFinality means that finality does not follow the head, or that the order finalized ≤ safe ≤ latest is broken.
+	// Example: finalized 300 blocks behind. Verdict degraded.
+	ClassFinality Class = "finality"
+	// ClassClockSkew is a warning: a block from the future, so that either clock is wrong. Example: 40s ahead.
+	ClassClockSkew Class = "clock_skew"
+	// ClassSubscriptionSilent means that a subscription was accepted and delivers nothing. Example: no newHeads event
+	// within 36s. Verdict down.
+	ClassSubscriptionSilent Class = "subscription_silent"
+)
+
+// Agents.
+const (
+	// ClassCardInvalid means that an agent card lacks what its specification requires. Example: no interface. Verdict
+	// degraded.
+	ClassCardInvalid Class = "card_invalid"
+	// ClassDialectMismatch means that an agent answers in another version of its protocol than it says. Example: a card
+	// of A2A 1.0 and an agent that only knows tasks/get. Verdict degraded.
+	ClassDialectMismatch Class = "dialect_mismatch"
 )
 
 // Meaning of a good envelope.
@@ -177,6 +269,33 @@ var verdicts = map[Class]Verdict{
 	ClassCursorLoop:         Degraded,
 	ClassPageLimit:          Degraded,
 	ClassAssertionFailed:    Down,
+	ClassTLSExpiring:        Up,
+	ClassTLSUnverified:      Up,
+	ClassFraming:            Down,
+	ClassAuthServer:         Unknown,
+	ClassCredentialExpiring: Up,
+	ClassSSEEndpointMissing: Down,
+	ClassSSEEndpointInvalid: Down,
+	ClassSpawn:              Down,
+	ClassExitEarly:          Down,
+	ClassStdoutPollution:    Up,
+	ClassNoShutdown:         Up,
+	ClassToolError:          Degraded,
+	ClassCanaryFailed:       Degraded,
+	ClassWrongChain:         Down,
+	ClassStarting:           Degraded,
+	ClassSyncing:            Degraded,
+	ClassHeadLagging:        Degraded,
+	ClassHeadBehind:         Down,
+	ClassHeadStalled:        Down,
+	ClassChainHalted:        Degraded,
+	ClassHeadRegressed:      Up,
+	ClassChainFork:          Degraded,
+	ClassFinality:           Degraded,
+	ClassClockSkew:          Up,
+	ClassSubscriptionSilent: Down,
+	ClassCardInvalid:        Degraded,
+	ClassDialectMismatch:    Degraded,
 	ClassSlow:               Degraded,
 }
 

@@ -36,15 +36,23 @@ const (
 // Target is everything needed to ask one endpoint one question.
 type Target struct {
 	Kind    Kind
-	URL     string
+	URL     string // http, https, ws, wss, tcp, tls or unix; empty with a Command
 	Headers []Header
+	Options Options
+
+	// Command is a process to talk to over its standard streams, in place of a URL. Only who runs this service may say so.
+	Command *Command
 
 	// Method and Params are sent as they are when Kind is KindJSONRPC; nil Params are left out of the request.
 	Method string
 	Params json.RawMessage
 
-	// Era is what an earlier Result said of this endpoint; empty when nothing is known.
-	Era Era
+	// Era and Memory are what an earlier Result said of this endpoint; zero when nothing is known.
+	Era    Era
+	Memory Memory
+
+	// Peers are the newest heads that other endpoints of the same chain were seen at.
+	Peers []Head
 
 	// Timeout bounds the whole check, every step and the closing of the session included. Zero means DefaultTimeout.
 	Timeout time.Duration
@@ -65,6 +73,14 @@ type Header struct {
 	Secret bool   `json:"secret,omitempty"`
 }
 
+// Command is a process that speaks JSON-RPC over its standard input and output. Its environment is Env and, of this
+// process's own, no more than is needed to start it: PATH, HOME, LANG, TMPDIR.
+type Command struct {
+	Args []string `json:"args"`          // the program, found in PATH when it has no slash, and its arguments
+	Env  []Header `json:"env,omitempty"` // variables; the value of a secret one is cut out of everything a Result carries
+	Dir  string   `json:"dir,omitempty"` // working directory; empty: that of this process
+}
+
 // Result is what one probe saw.
 type Result struct {
 	StartedAt time.Time
@@ -76,6 +92,8 @@ type Result struct {
 	Steps     []Step   // in the order in which they were sent
 	Warnings  []Warning
 	Facts     Facts
+	Contract  *Contract // the tool list of an MCP server; nil when it was not read to its end
+	Memory    Memory    // what the caller hands in next time
 	// RetryAfter is how long the endpoint asked us to stay away (Retry-After with 429 or 503); zero when it did not.
 	RetryAfter time.Duration
 	Transcript []Message // empty unless the Target asked for it
@@ -132,7 +150,15 @@ type Facts struct {
 	ServerName        string     `json:"server_name,omitempty"`
 	ServerVersion     string     `json:"server_version,omitempty"`
 	Tools             *int       `json:"tools,omitempty"` // over all pages
+	Prompts           *int       `json:"prompts,omitempty"`   // of a server without tools: on the first page
+	Resources         *int       `json:"resources,omitempty"` // of a server without tools: on the first page
+	Contract          string     `json:"contract,omitempty"`  // hash of the tool list: "sha256:…"
 	Height            *uint64    `json:"height,omitempty"`
+	HeadHash          string     `json:"head_hash,omitempty"`
+	HeadTime          *time.Time `json:"head_time,omitempty"`  // of the newest block, by the chain's clock
+	LagBlocks         *int64     `json:"lag_blocks,omitempty"` // behind the reference of the peers; nil when there is none
+	Finalized         *uint64    `json:"finalized,omitempty"`  // height
+	Syncing           *bool      `json:"syncing,omitempty"`    // as the node says itself
 	ChainID           string     `json:"chain_id,omitempty"` // decimal, of any size
 	TLSExpiresAt      *time.Time `json:"tls_expires_at,omitempty"`
 	RemoteAddr        string     `json:"remote_addr,omitempty"` // the address that was checked and dialled
