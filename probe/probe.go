@@ -149,7 +149,7 @@ type Facts struct {
 	Era               Era        `json:"era,omitempty"`
 	ServerName        string     `json:"server_name,omitempty"`
 	ServerVersion     string     `json:"server_version,omitempty"`
-	Tools             *int       `json:"tools,omitempty"` // over all pages
+	Tools             *int       `json:"tools,omitempty"`     // over all pages
 	Prompts           *int       `json:"prompts,omitempty"`   // of a server without tools: on the first page
 	Resources         *int       `json:"resources,omitempty"` // of a server without tools: on the first page
 	Contract          string     `json:"contract,omitempty"`  // hash of the tool list: "sha256:…"
@@ -159,7 +159,7 @@ type Facts struct {
 	LagBlocks         *int64     `json:"lag_blocks,omitempty"` // behind the reference of the peers; nil when there is none
 	Finalized         *uint64    `json:"finalized,omitempty"`  // height
 	Syncing           *bool      `json:"syncing,omitempty"`    // as the node says itself
-	ChainID           string     `json:"chain_id,omitempty"` // decimal, of any size
+	ChainID           string     `json:"chain_id,omitempty"`   // decimal, of any size
 	TLSExpiresAt      *time.Time `json:"tls_expires_at,omitempty"`
 	RemoteAddr        string     `json:"remote_addr,omitempty"` // the address that was checked and dialled
 }
