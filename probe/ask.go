@@ -18,7 +18,12 @@ type question struct {
 	method string        // JSON-RPC method, or the HTTP method of a question without a message
 	params any           // nil leaves them out
 	notify bool          // a notification: no answer is due beyond the status
-	bare   bool          // no JSON-RPC message at all: DELETE of a session
+	bare   bool          // no JSON-RPC message at all: DELETE of a session, GET of a document
+	raw    []byte        // sent as it is in place of a message with method and params
+	path   string        // where to ask, relative to the endpoint's URL; empty means there
+	header http.Header   // set beside, or in place of, what every request carries
+	plain  bool          // the answer is not JSON-RPC: it comes back as answer.body, and any status goes that does not speak for itself
+	noID   bool          // an answer without an id will do
 	mcp    bool          // MCP's headers and its strictness
 	peer   peer          // what MCP's headers say; zero for the first request
 	within time.Duration // its own limit once there is a connection; zero means what is left of the check
@@ -34,6 +39,7 @@ type answer struct {
 	rpc     *rpcError       // nil unless the endpoint answered with a JSON-RPC error
 	mine    bool            // the answer carries the id of the question
 	words   string          // what a body that is not JSON-RPC says, in readable text
+	body    []byte          // of the answer to a plain question
 	problem *problem        // nil when the step went well
 	dialled bool            // a connection came about
 }
@@ -49,18 +55,12 @@ func (p *problem) Error() string { return string(p.class) + ": " + p.message }
 
 // ask sends q, reads what it is answered and records the step.
 func (c *conversation) ask(ctx context.Context, q question) answer {
-	watch := newStopwatch()
-	c.result.Steps = append(c.result.Steps, Step{Name: q.step, Method: q.method, Start: watch.start.Sub(c.started)})
-	a := answer{step: len(c.result.Steps) - 1}
-
-	id := ""
-	if !q.notify && !q.bare {
-		id = c.ids.next()
+	if c.overStream() && !q.bare {
+		return c.askStream(ctx, q)
 	}
-	body, err := q.body(id)
-	if err != nil {
-		a.problem = &problem{ClassProbeError, 0, "the request cannot be written as JSON: " + err.Error()}
-		c.record(q, &a, watch, 0, 0)
+	watch := newStopwatch()
+	a, id, body := c.pose(q, watch)
+	if a.problem != nil {
 		return a
 	}
 	dialCtx, cancelDial := c.withDeadline(ctx)
@@ -79,10 +79,34 @@ func (c *conversation) ask(ctx context.Context, q question) answer {
 	a.dialled = true
 	a.status, a.header = resp.StatusCode, resp.Header
 	r := c.read(func() { cancel(nil) }, q, resp, watch)
-	c.judge(askCtx, q, &a, r, id, watch)
+	if q.plain {
+		c.judgePlain(askCtx, q, &a, r, watch)
+	} else {
+		c.judge(askCtx, q, &a, r, id, watch)
+	}
 	c.record(q, &a, watch, int64(len(body)), r.size)
 	r.finish()
 	return a
+}
+
+// begun adds the step of q to the result.
+func (c *conversation) begun(q question, watch *stopwatch) answer {
+	c.result.Steps = append(c.result.Steps, Step{Name: q.step, Method: q.method, Start: watch.start.Sub(c.started)})
+	return answer{step: len(c.result.Steps) - 1}
+}
+
+// pose begins the step of q and writes its message. The answer has a problem when it cannot be written.
+func (c *conversation) pose(q question, watch *stopwatch) (a answer, id string, body []byte) {
+	a = c.begun(q, watch)
+	if !q.notify && !q.bare && q.raw == nil {
+		id = c.ids.next()
+	}
+	body, err := q.body(id)
+	if err != nil {
+		a.problem = &problem{ClassProbeError, 0, "the request cannot be written as JSON: " + err.Error()}
+		c.record(q, &a, watch, 0, 0)
+	}
+	return a, id, body
 }
 
 // impatience ends a question that takes longer than its own limit, counted from when there is a connection.
@@ -106,8 +130,8 @@ func (i *impatience) stop() {
 
 // body returns the bytes of the message.
 func (q question) body(id string) ([]byte, error) {
-	if q.bare {
-		return nil, nil
+	if q.bare || q.raw != nil {
+		return q.raw, nil
 	}
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -149,9 +173,16 @@ func (c *conversation) send(dialCtx, ctx context.Context, q question, body []byt
 func (c *conversation) request(ctx context.Context, q question, body []byte) (*http.Request, error) {
 	method, reader := http.MethodPost, io.Reader(bytes.NewReader(body)) // of known length: some servers refuse chunks
 	if q.bare {
-		method, reader = q.method, nil
+		method = q.method
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.url.String(), reader)
+	if len(body) == 0 {
+		reader = nil
+	}
+	where, err := c.at(q.path)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, where.String(), reader)
 	if err != nil {
 		return nil, fmt.Errorf("the request cannot be made") // the error would repeat the URL
 	}
@@ -165,13 +196,36 @@ func (c *conversation) request(ctx context.Context, q question, body []byte) (*h
 	}
 	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("Accept", "application/json")
-	if !q.bare {
+	if len(body) > 0 {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if q.mcp {
 		q.setMCPHeaders(req.Header)
 	}
+	for name, values := range q.header {
+		req.Header[name] = values
+	}
 	return req, nil
+}
+
+// at returns where a question goes: a path that begins with "/" replaces that of the endpoint, any other is appended to
+// it. The query of the endpoint, which may hold a key, goes along unless path brings one. A path never leads to another
+// host.
+func (c *conversation) at(path string) (*url.URL, error) {
+	if path == "" {
+		return c.url, nil
+	}
+	path, query, hasQuery := strings.Cut(path, "?")
+	where := *c.url
+	if rest, ok := strings.CutPrefix(path, "/"); ok {
+		where.Path, where.RawPath = "/"+rest, ""
+	} else {
+		where = *c.url.JoinPath(path)
+	}
+	if hasQuery {
+		where.RawQuery = query
+	}
+	return &where, nil
 }
 
 // isRedirect reports whether resp sends its client elsewhere.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -30,8 +32,12 @@ type conversation struct {
 	url       *url.URL // where requests go: the target's URL, or where a redirect has led
 	redirects int
 	line      line
+	stream    stream // where messages go both ways; nil before it is opened, and over plain HTTP
 	ids       idSource
 	sessions  []peer // opened by the endpoint and not known to be gone
+
+	onRequest func(method string, params json.RawMessage) (any, bool) // answers requests of the endpoint; nil knows none
+	readError func(*rpcError) *problem                                // reads an error by the table of a family; nil, or a nil problem, means the general one
 
 	result     Result
 	transcript transcript
@@ -179,4 +185,15 @@ func newIDSource() idSource {
 func (s *idSource) next() string {
 	s.n++
 	return s.prefix + strconv.Itoa(s.n)
+}
+
+// issued reports whether raw is an id of an earlier question of this check.
+func (s *idSource) issued(raw json.RawMessage) bool {
+	var id string
+	if json.Unmarshal(raw, &id) != nil {
+		return false
+	}
+	number, ok := strings.CutPrefix(id, s.prefix)
+	n, err := strconv.Atoi(number)
+	return ok && err == nil && n > 0 && n <= s.n
 }

@@ -167,7 +167,7 @@ func (c *conversation) readHandshake(a *answer, asked string) peer {
 	if !ok {
 		c.flag(a.step, ClassHandshakeInvalid, "the answer to initialize has no capabilities")
 	}
-	p.tools = capabilities.offers("tools")
+	p.declare(capabilities)
 	info, ok := result.object("serverInfo")
 	if !c.learnServer(info) || !ok {
 		c.flag(a.step, ClassHandshakeInvalid, "the answer to initialize does not name server and version")
@@ -179,7 +179,7 @@ func (c *conversation) readHandshake(a *answer, asked string) peer {
 func (c *conversation) initialized(ctx context.Context, p peer) *Failure {
 	a := c.ask(ctx, question{step: stepInitialized, method: "notifications/initialized", notify: true, mcp: true, peer: p})
 	c.noticeLoss(&a, p)
-	if a.problem == nil && a.status != http.StatusAccepted {
+	if a.problem == nil && a.status != http.StatusAccepted && a.status != 0 {
 		c.warn(stepInitialized, ClassHTTPStatus, a.status, "answered with %s where 202 Accepted is due", statusWords(a.status))
 	}
 	return c.failure(a)

@@ -23,6 +23,15 @@ type peer struct {
 	version string // for the MCP-Protocol-Version header; empty before the handshake
 	session string // for the MCP-Session-Id header; empty when the endpoint gave none
 	tools   bool   // the endpoint declares tools
+
+	prompts, resources bool // the endpoint declares them; asked for where there are no tools
+}
+
+// declare takes what the endpoint says that it offers.
+func (p *peer) declare(capabilities object) {
+	p.tools = capabilities.offers("tools")
+	p.prompts = capabilities.offers("prompts")
+	p.resources = capabilities.offers("resources")
 }
 
 // implementation names a client or server.
@@ -53,6 +62,7 @@ func (c *conversation) mcp(ctx context.Context) *Failure {
 		return d.failure
 	default:
 		c.begin()
+		c.dropStream() // a process that was asked in one era may refuse the other
 		return c.legacy(ctx, d.version)
 	}
 }
@@ -64,6 +74,7 @@ func (c *conversation) legacyFirst(ctx context.Context) *Failure {
 		return failure
 	}
 	begun := time.Since(c.started)
+	c.dropStream()
 	d := c.discover(ctx)
 	switch {
 	case d.modern:

@@ -128,7 +128,7 @@ func (c *conversation) readDiscovery(a answer, d discovery) discovery {
 	if !ok {
 		c.flag(a.step, ClassHandshakeInvalid, "the answer to server/discover has no capabilities")
 	}
-	d.peer.tools = capabilities.offers("tools")
+	d.peer.declare(capabilities)
 	if meta, ok := result.object("_meta"); ok {
 		info, _ := meta.object("io.modelcontextprotocol/serverInfo")
 		c.learnServer(info)
@@ -182,6 +182,7 @@ func (c *conversation) checkCacheable(step int, result object) bool {
 // beside the verdict and changes nothing else.
 func (c *conversation) tryHandshake(ctx context.Context) {
 	soft, facts := c.soft, c.result.Facts
+	c.dropStream()
 	_, failure := c.initialize(ctx, legacyVersions[0], true)
 	c.soft, c.result.Facts = soft, facts
 	if failure == nil {

@@ -69,6 +69,7 @@ func (p *Prober) Probe(ctx context.Context, t Target) Result {
 	defer c.line.close()
 	c.settle(ctx, c.run(ctx))
 	c.closeSessions(ctx)
+	c.dropStream()
 	c.result.Transcript = c.transcript.messages
 	return c.result
 }

@@ -46,14 +46,14 @@ func (c *conversation) read(cancel context.CancelFunc, q question, resp *http.Re
 		cancel()
 		c.line.done(resp, complete)
 	}
-	stream := r.media == "text/event-stream" && !q.notify && !q.bare
+	stream := r.media == "text/event-stream" && !q.notify && !q.bare && !q.plain
 	var in io.Reader = counted
 	if strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
 		c.warn(q.step, ClassContentType, resp.StatusCode, "compressed with gzip although only identity was offered")
 		in = &lazyGzip{in: io.LimitReader(counted, c.limits.ResponseBytes)}
 	}
 	switch {
-	case q.notify || q.bare:
+	case (q.notify || q.bare) && !q.plain:
 		complete = readAside(in, r, resp.StatusCode, cancel)
 	case stream:
 		c.readStream(in, r, q.mcp)

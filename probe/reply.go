@@ -33,7 +33,7 @@ func (c *conversation) judge(ctx context.Context, q question, a *answer, r *read
 	}
 	if a.rpc != nil && (a.mine || r.envelope.anonymous() || a.status >= 400) {
 		c.noteOddities(q, a, r)
-		a.problem = rpcProblem(a.rpc)
+		a.problem = c.rpcProblem(a.rpc)
 		return
 	}
 	if p := c.judgeStatus(q, a, r); p != nil {
@@ -57,7 +57,7 @@ func (c *conversation) readAnswer(q question, a *answer, r *reading, id string) 
 		return
 	}
 	c.spokeRPC = true
-	a.mine = r.envelope.answers(id)
+	a.mine = r.envelope.answers(id) || q.noID && r.envelope.id == nil
 	a.result, a.rpc = r.envelope.result, r.envelope.err
 	if !a.mine {
 		r.bad = &problem{class: ClassIDMismatch, message: fmt.Sprintf("asked with id %q, answered with %s", id, idWords(r.envelope))}
@@ -87,7 +87,7 @@ func (c *conversation) noteOddities(q question, a *answer, r *reading) {
 	if !jsonMedia(r.media) && r.media != "text/event-stream" {
 		c.warn(q.step, ClassContentType, 0, "JSON-RPC sent as %s", orNone(r.media))
 	}
-	if a.result != nil && a.status != http.StatusOK {
+	if a.result != nil && a.status != http.StatusOK && a.status != 0 {
 		c.warn(q.step, ClassHTTPStatus, a.status, "a result with status %s", statusWords(a.status))
 	}
 }

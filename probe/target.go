@@ -40,8 +40,13 @@ func (t Target) Validate() []Problem {
 	if !slices.Contains(Kinds(), t.Kind) {
 		add("kind", "unknown kind %q: use one of %s", clip(string(t.Kind), 40), joinKinds())
 	}
-	if msg := urlProblem(t.URL); msg != "" {
-		add("url", "%s", msg)
+	switch {
+	case t.Command != nil && t.URL != "":
+		add("url", "goes without a command: an endpoint is one or the other")
+	case t.Command == nil:
+		if msg := urlProblem(t.URL); msg != "" {
+			add("url", "%s", msg)
+		}
 	}
 	problems = append(problems, headerProblems(t.Headers)...)
 	problems = append(problems, requestProblems(t)...)
@@ -67,20 +72,54 @@ func urlProblem(raw string) string {
 	if err != nil {
 		return "cannot be read as a URL: " + example
 	}
-	if u.Scheme != "http" && u.Scheme != "https" {
+	if u.Scheme == "unix" {
+		return unixProblem(u)
+	}
+	if !slices.Contains(schemes, u.Scheme) {
 		if u.Scheme == "" || u.Host == "" {
 			return "has no scheme and host: " + example
 		}
-		return fmt.Sprintf("has the unsupported scheme %q: use http or https", clip(u.Scheme, 20))
+		return fmt.Sprintf("has the unsupported scheme %q: use %s", clip(u.Scheme, 20), strings.Join(schemes, ", "))
 	}
 	if u.Hostname() == "" {
 		return "has no host: " + example
+	}
+	if socketScheme(u.Scheme) && u.Port() == "" {
+		return "has no port: write it like " + u.Scheme + "://node.example.com:50001"
+	}
+	if socketScheme(u.Scheme) && (strings.Trim(u.Path, "/") != "" || u.RawQuery != "") {
+		return "has a path or a query, which a bare socket knows nothing of: leave it out"
 	}
 	if u.Fragment != "" {
 		return "has a fragment (#…), which is never sent to a server: leave it out"
 	}
 	if u.User != nil {
 		return "holds a user name or password: put them into a secret Authorization header"
+	}
+	return ""
+}
+
+// schemes are how the URL of an endpoint may begin.
+var schemes = []string{"http", "https", "ws", "wss", "tcp", "tls", "unix"}
+
+// scheme returns the scheme of a URL, lower case; empty when it has none.
+func scheme(raw string) string {
+	before, _, ok := strings.Cut(raw, ":")
+	if !ok {
+		return ""
+	}
+	return strings.ToLower(before)
+}
+
+// socketScheme reports whether a scheme stands for a socket that carries nothing but messages.
+func socketScheme(scheme string) bool { return scheme == "tcp" || scheme == "tls" }
+
+func unixProblem(u *url.URL) string {
+	if u.Host != "" || !strings.HasPrefix(u.Path, "/") || len(u.Path) < 2 {
+		return "is not the path of a socket: write it like unix:///run/lightning/lightning-rpc"
+	}
+	if u.RawQuery != "" || u.Fragment != "" {
+		return "has a query or fragment, which a socket knows nothing of: leave it out"
 	}
 	return ""
 }

@@ -51,6 +51,15 @@ func (t *transcript) received(step string, at time.Duration, resp *http.Response
 	t.add(step, false, at, head.String(), body, more)
 }
 
+// message keeps one message of a stream, which has no header lines.
+func (t *transcript) message(step string, sent bool, at time.Duration, body []byte) {
+	if !t.on {
+		return
+	}
+	kept := body[:min(len(body), t.room())]
+	t.add(step, sent, at, "", kept, len(kept) < len(body))
+}
+
 func (t *transcript) add(step string, sent bool, at time.Duration, head string, body []byte, more bool) {
 	text := t.secrets.Cut(visible(strings.ToValidUTF8(string(body), "�")))
 	if more {
