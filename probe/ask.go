@@ -26,6 +26,7 @@ type question struct {
 	noID   bool          // an answer without an id will do
 	mcp    bool          // MCP's headers and its strictness
 	peer   peer          // what MCP's headers say; zero for the first request
+	extra  http.Header   // more of MCP's headers: Mcp-Name and Mcp-Param-…
 	within time.Duration // its own limit once there is a connection; zero means what is left of the check
 	aside  bool          // does not count into Result.Duration
 }

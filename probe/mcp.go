@@ -111,6 +111,9 @@ func (q question) setMCPHeaders(h http.Header) {
 	if q.peer.era == EraModern {
 		h.Set("Mcp-Method", q.method)
 	}
+	for name, values := range q.extra {
+		h[name] = values
+	}
 }
 
 var (

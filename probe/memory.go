@@ -9,6 +9,10 @@ type Memory struct {
 	Block BlockPace  `json:"block,omitzero"`  // how fast its chain makes blocks
 	Since *time.Time `json:"since,omitempty"` // since when the node says that it is starting; nil when it does not
 	Over  int        `json:"over,omitempty"`  // checks in a row that found the head too far behind
+
+	// SoundTools names the tool list of an MCP server whose schemas were found sound, and the rules by which: they are not
+	// judged again while it stays the same.
+	SoundTools string `json:"sound_tools,omitempty"`
 }
 
 // Head is the newest block of a chain as one endpoint told of it.
