@@ -61,7 +61,7 @@ func newConversation(ctx context.Context, p *Prober, t Target) *conversation {
 		c.limit = d
 	}
 	c.deadline = c.limit
-	c.line.transport = p.dialer()
+	c.line.transport = p.dialer(t)
 	c.transcript = transcript{on: t.Transcript, keep: c.limits.TranscriptBytes, secrets: c.secrets}
 	c.result = Result{StartedAt: c.started, Kind: t.Kind, Era: t.Era, Memory: t.Memory}
 	c.url, _ = url.Parse(t.URL) // run validates the target before anything is sent

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -49,24 +51,17 @@ func (e *EgressError) Error() string {
 }
 
 // DialContext resolves the host of address ("host:port"), and dials the first of its addresses that may be dialled and
-// answers. It fits http.Transport.DialContext. When none of them may be dialled the error is an *EgressError.
+// answers. A network of "tcp4" or "tcp6" leaves it those of one version of IP. It fits http.Transport.DialContext. When
+// none of them may be dialled the error is an *EgressError.
 func (e Egress) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	addrs, err := e.resolve(ctx, host)
-	if err != nil {
-		return nil, err
-	}
-	allowed, err := e.allowed(host, addrs)
+	allowed, port, err := e.addresses(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
 	var dialer net.Dialer
 	var failed error
 	for i, addr := range allowed {
-		conn, err := dialOne(ctx, &dialer, network, net.JoinHostPort(addr.String(), port), len(allowed)-i)
+		conn, err := dialOne(ctx, &dialer, network, netip.AddrPortFrom(addr, port).String(), len(allowed)-i)
 		if err == nil {
 			return conn, nil
 		}
@@ -78,8 +73,60 @@ func (e Egress) DialContext(ctx context.Context, network, address string) (net.C
 	return nil, failed
 }
 
+// addresses resolves the host of address and returns those of its addresses that may be dialled, with the port.
+func (e Egress) addresses(ctx context.Context, network, address string) ([]netip.Addr, uint16, error) {
+	host, service, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, 0, err
+	}
+	port, err := strconv.ParseUint(service, 10, 16)
+	if err != nil {
+		return nil, 0, &net.AddrError{Err: "not the number of a port", Addr: service}
+	}
+	version := IPVersion(strings.TrimLeft(network, "tcpud"))
+	addrs, err := e.resolve(ctx, version, host)
+	if err != nil {
+		return nil, 0, err
+	}
+	allowed, err := e.allowed(host, addrs)
+	return allowed, uint16(port), err
+}
+
 // resolve returns the addresses of host, those of IPv4 first: a machine without IPv6 then loses no time.
-func (e Egress) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+func (e Egress) resolve(ctx context.Context, version IPVersion, host string) ([]netip.Addr, error) {
+	addrs, err := e.lookup(ctx, version, host)
+	if err != nil {
+		return nil, err
+	}
+	for i := range addrs {
+		addrs[i] = addrs[i].Unmap()
+	}
+	if version != "" {
+		addrs = slices.DeleteFunc(addrs, func(a netip.Addr) bool { return a.Is4() != (version == IPv4) })
+	}
+	if len(addrs) == 0 {
+		return nil, notFound(version, host)
+	}
+	slices.SortStableFunc(addrs, func(a, b netip.Addr) int { return cmp.Compare(a.BitLen(), b.BitLen()) })
+	return addrs, nil
+}
+
+// notFound is the error of a name without an address of the version of IP that was asked for.
+func notFound(version IPVersion, host string) error {
+	missing := "no address"
+	if version != "" {
+		missing = "no IPv" + string(version) + " address"
+	}
+	return &net.DNSError{Err: missing, Name: host, IsNotFound: true}
+}
+
+// maxLookup is the most that looking a name up may take. A resolver that answers at all does so within five seconds, and
+// one that does not must not use up the time that belongs to the endpoint.
+const maxLookup = 5 * time.Second
+
+// lookup asks the resolver for the addresses of host, unless host is one. It may take maxLookup or half of the time that
+// is left, whichever is less, so that a silent resolver is never mistaken for a silent endpoint.
+func (e Egress) lookup(ctx context.Context, version IPVersion, host string) ([]netip.Addr, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{addr}, nil
 	}
@@ -87,18 +134,25 @@ func (e Egress) resolve(ctx context.Context, host string) ([]netip.Addr, error) 
 	if e.Resolver != nil {
 		resolver = e.Resolver
 	}
-	addrs, err := resolver.LookupNetIP(ctx, "ip", host)
-	if err != nil {
+	patience := maxLookup
+	if deadline, ok := ctx.Deadline(); ok {
+		patience = min(patience, time.Until(deadline)/2)
+	}
+	within, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	addrs, err := resolver.LookupNetIP(within, "ip"+string(version), host)
+	silent := within.Err() != nil && ctx.Err() == nil
+	found, isDNS := errors.AsType[*net.DNSError](err)
+	switch {
+	case err == nil:
+		return addrs, nil
+	case silent: // not the error itself: it is recognised as the end of the check's own time
+		return nil, &net.DNSError{Err: "no answer", Name: host, IsTimeout: true}
+	case isDNS && found.IsNotFound:
+		return nil, notFound(version, host)
+	default:
 		return nil, err
 	}
-	if len(addrs) == 0 {
-		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
-	}
-	for i := range addrs {
-		addrs[i] = addrs[i].Unmap()
-	}
-	slices.SortStableFunc(addrs, func(a, b netip.Addr) int { return cmp.Compare(a.BitLen(), b.BitLen()) })
-	return addrs, nil
 }
 
 // allowed returns those of the addresses that may be dialled, at most maxDials.

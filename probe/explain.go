@@ -14,10 +14,10 @@ import (
 
 // explain turns an error from before the header of an answer into a problem, and reports whether there was a connection.
 func (c *conversation) explain(ctx context.Context, err error, watch *stopwatch) (*problem, bool) {
-	if p, ok := errors.AsType[*problem](err); ok {
-		return p, true // a redirect that must not be followed
-	}
 	_, dialling := errors.AsType[dialError](err)
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p, !dialling // a redirect that must not be followed, a proxy in trouble
+	}
 	if p := c.outOfTime(ctx, err, watch); p != nil {
 		return p, !dialling
 	}
@@ -71,6 +71,8 @@ func explainDNS(err *net.DNSError) *problem {
 	switch {
 	case unreachable:
 		return &problem{class: ClassProbeError, message: "the resolver of this machine cannot be reached"}
+	case err.IsNotFound && strings.HasPrefix(err.Err, "no IPv"):
+		return &problem{class: ClassDNS, message: fmt.Sprintf("%s has %s", err.Name, err.Err)}
 	case err.IsNotFound:
 		return &problem{class: ClassDNS, message: fmt.Sprintf("%s has no address", err.Name)}
 	case err.IsTimeout:

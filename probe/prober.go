@@ -2,9 +2,9 @@ package probe
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +18,12 @@ type Prober struct {
 	Egress    Egress
 	Limits    Limits
 	RootCAs   *x509.CertPool // who may vouch for a server; nil means the system's
+	Local     bool           // commands may be started and unix sockets be used: both belong to who runs this program
+
+	// Proxy returns the HTTP proxy that leads to a URL, nil for none, as httpproxy.Config.ProxyFunc makes it from an
+	// environment. Only scheme and host of the URL are set. A nil Proxy means that nothing goes through one. Egress holds
+	// all the same: a name is looked up and checked here, and the proxy is asked for the address that was checked.
+	Proxy func(*url.URL) (*url.URL, error)
 
 	once      sync.Once
 	transport *http.Transport
@@ -113,21 +119,6 @@ func (p *Prober) version() string {
 		return "dev"
 	}
 	return p.Version
-}
-
-// dialer returns the transport that all checks dial through. It pools nothing, every check owns its connection, and it
-// takes no proxy from the environment, which would be asked in place of the address that was checked.
-func (p *Prober) dialer() *http.Transport {
-	p.once.Do(func() {
-		p.transport = &http.Transport{
-			DialContext:            p.Egress.DialContext,
-			TLSClientConfig:        &tls.Config{RootCAs: p.RootCAs, MinVersion: tls.VersionTLS12},
-			ForceAttemptHTTP2:      true,
-			DisableCompression:     true, // a compressed event stream is held back until a buffer is full
-			MaxResponseHeaderBytes: p.Limits.withDefaults().HeaderBytes,
-		}
-	})
-	return p.transport
 }
 
 // timeout returns how long a check of t may take.
