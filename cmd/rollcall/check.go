@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rollcallhq/rollcall/api"
@@ -13,21 +15,23 @@ import (
 	"github.com/rollcallhq/rollcall/store"
 )
 
-// check probes one endpoint once, from wherever this command runs: it may dial any address.
+// check probes one endpoint once, from wherever this command runs: it may dial any address and start any program.
 func check(ctx context.Context, args []string, std stdio) error {
-	target, show, err := readCheck(args, std)
+	c, err := readCheck(args, std)
 	if err != nil {
 		return err
 	}
-	prober := &probe.Prober{Version: versionString(), Egress: probe.Egress{Any: true}}
-	result := prober.Probe(ctx, target)
+	prober := &probe.Prober{Version: versionString(), Egress: probe.Egress{Any: true}, Local: true}
+	c.target.Peers = heads(ctx, prober, c.target, c.peers)
+	result := prober.Probe(ctx, c.target)
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
-	if show.json {
-		err = writeJSON(std.out, api.CheckJSON(store.Check{ScheduledAt: result.StartedAt, Result: result}))
+	if c.json {
+		form := api.CheckJSON(store.Check{ScheduledAt: result.StartedAt, Result: result})
+		err = writeJSON(std.out, form)
 	} else {
-		err = newReport(std).print(target, result, show.transcript)
+		err = newReport(std).print(c.target, result, c.target.Transcript)
 	}
 	if err != nil {
 		return err
@@ -35,28 +39,70 @@ func check(ctx context.Context, args []string, std stdio) error {
 	return exitFor(result.Verdict)
 }
 
-// shown is what of a check is printed, and how.
-type shown struct{ json, transcript bool }
+// heads asks other nodes of the same chain for their newest blocks, all at once. One that does not answer has none.
+func heads(ctx context.Context, prober *probe.Prober, t probe.Target, urls []string) []probe.Head {
+	found := make([]*probe.Head, len(urls))
+	var asking sync.WaitGroup
+	for i, url := range urls {
+		asking.Go(func() {
+			peer := probe.Target{Kind: t.Kind, URL: url, Timeout: t.Timeout}
+			found[i] = prober.Probe(ctx, peer).Memory.Head
+		})
+	}
+	asking.Wait()
+	var heads []probe.Head
+	for _, head := range found {
+		if head != nil {
+			heads = append(heads, *head)
+		}
+	}
+	return heads
+}
 
-func readCheck(args []string, std stdio) (probe.Target, shown, error) {
-	var show shown
+// checkCommand is how `rollcall check` was called.
+type checkCommand struct {
+	target probe.Target
+	peers  []string // URLs of other nodes of the same chain
+	json   bool
+}
+
+func readCheck(args []string, std stdio) (checkCommand, error) {
+	var c checkCommand
 	var headers headerFlag
-	var kind, params string
-	t := probe.Target{}
-	fs := newFlags("check", "check URL [flags]", std)
+	var env envFlag
+	var peers listFlag
+	var options optionFlags
+	var kind, params, command, dir string
+	t := &c.target
+	fs := newFlags("check", "check URL [flags] | check --command 'PROGRAM ARGUMENT…' [flags]", std)
 	fs.StringVar(&kind, "kind", string(probe.KindAuto), "`kind` of endpoint: "+kindList())
 	fs.StringVar(&t.Method, "method", "", "`method` to call, for kind jsonrpc")
 	fs.StringVar(&params, "params", "", "`JSON` array or object of parameters, for kind jsonrpc")
 	fs.Var(&headers, "header", "`'Name: value'` to send with every request; may be given several times")
-	fs.DurationVar(&t.Timeout, "timeout", probe.DefaultTimeout, "`duration` the whole check may take")
-	fs.BoolVar(&show.json, "json", false, "print the check as JSON")
-	fs.BoolVar(&show.transcript, "transcript", false, "print every message as sent and received, secrets cut out")
+	fs.DurationVar(&t.Timeout, "timeout", 0, "`duration` the whole check may take (default 15s, with --command 30s)")
+	fs.BoolVar(&c.json, "json", false, "print the check as JSON")
+	fs.BoolVar(&t.Transcript, "transcript", false, "print every message as sent and received, secrets cut out")
+	fs.StringVar(&command, "command", "", "`program` with arguments to talk to over its standard input and output")
+	fs.Var(&env, "env", "`NAME=value` for --command; may be given several times")
+	fs.StringVar(&dir, "dir", "", "`directory` that --command runs in")
+	fs.Var(&peers, "peer", "`URL` of another node of the same chain to compare with; may be given several times")
+	options.register(fs)
 	rest, err := fs.parse(args)
 	if _, ok := errors.AsType[usageError](err); err != nil && !ok {
-		return t, show, err
+		return c, err
 	}
 	mistakes := joined(err)
+	given := len(rest) == 1 && command == "" || len(rest) == 0 && command != ""
 	switch {
+	case command != "" && len(rest) > 0:
+		mistakes = append(mistakes, errors.New("a URL or a --command, not both"))
+	case command != "":
+		words, err := splitCommand(command)
+		if err != nil {
+			mistakes = append(mistakes, fmt.Errorf("--command: %w", err))
+			given = false
+		}
+		t.Command = &probe.Command{Args: words, Dir: dir}
 	case len(rest) == 1:
 		t.URL = rest[0]
 	case len(rest) == 0:
@@ -64,11 +110,18 @@ func readCheck(args []string, std stdio) (probe.Target, shown, error) {
 	default:
 		mistakes = append(mistakes, errors.New("one URL at a time"))
 	}
-	if t.Timeout == 0 {
+	if command == "" && (len(env) > 0 || dir != "") {
+		mistakes = append(mistakes, errors.New("--env and --dir go with --command only"))
+	}
+	if isSet(fs, "timeout") && t.Timeout == 0 {
 		mistakes = append(mistakes, errors.New("--timeout must be longer than zero"))
 	}
-	t.Kind, t.Transcript = probe.Kind(kind), show.transcript
-	if t.Kind == probe.KindAuto && t.Method != "" {
+	var more []error
+	t.Options, more = options.read()
+	mistakes = append(mistakes, more...)
+	c.peers = peers
+	t.Kind = probe.Kind(kind)
+	if t.Kind == probe.KindAuto && (t.Method != "" || len(t.Options.Batch) > 0) {
 		t.Kind = probe.KindJSONRPC
 	}
 	if params != "" && t.Method == "" {
@@ -76,16 +129,25 @@ func readCheck(args []string, std stdio) (probe.Target, shown, error) {
 	} else if params != "" {
 		t.Params = json.RawMessage(params)
 	}
-	var headerMistakes []error
-	t.Headers, headerMistakes = headers.headers()
-	mistakes = append(mistakes, headerMistakes...)
-	if len(rest) == 1 {
+	t.Headers, more = headers.headers()
+	mistakes = append(mistakes, more...)
+	if t.Command != nil {
+		t.Command.Env, more = env.variables()
+		mistakes = append(mistakes, more...)
+	}
+	if given {
 		mistakes = append(mistakes, problemErrors(t.Validate())...)
 	}
 	if len(mistakes) > 0 {
-		return t, show, usageError{errors.Join(mistakes...)}
+		return c, usageError{errors.Join(mistakes...)}
 	}
-	return t, show, nil
+	return c, nil
+}
+
+// isSet reports whether a flag was given.
+func isSet(fs *flagSet, name string) (set bool) {
+	fs.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
 }
 
 func kindList() string {
@@ -100,22 +162,34 @@ func kindList() string {
 func problemErrors(problems []probe.Problem) []error {
 	var errs []error
 	for _, p := range problems {
-		name, ok := flagOf[p.Field]
-		switch {
-		case ok:
-		case strings.HasPrefix(p.Field, "headers"):
-			name = "--header"
-		default:
-			name = p.Field
-		}
+		name := flagFor(p.Field)
 		errs = append(errs, fmt.Errorf("%s: %s", name, strings.ReplaceAll(p.Message, "request.method", "--method")))
 	}
 	return errs
 }
 
-// flagOf is how a member of a target is given on the command line.
+// flagFor returns how a member of a target is given on the command line, by the longest beginning of its name that is
+// known.
+func flagFor(field string) string {
+	best, name := "", field
+	for beginning, flag := range flagOf {
+		if strings.HasPrefix(field, beginning) && len(beginning) > len(best) {
+			best, name = beginning, flag
+		}
+	}
+	return name
+}
+
 var flagOf = map[string]string{
-	"url": "URL", "kind": "--kind", "timeout": "--timeout", "request": "--method", "request.method": "--method", "request.params": "--params",
+	"url": "URL", "kind": "--kind", "timeout": "--timeout", "headers": "--header",
+	"request": "--method", "request.params": "--params", "request.expect": "--expect", "request.batch": "--batch", "request.notify": "--notify",
+	"command": "--command", "command.env": "--env", "command.dir": "--dir",
+	"subscribe": "--subscribe", "framing": "--framing", "ip_version": "--ip-version", "http_version": "--http-version",
+	"tls.ca": "--ca", "tls.client_cert": "--cert", "tls.client_key": "--key", "tls.server_name": "--server-name", "tls.insecure": "--insecure",
+	"oauth": "--oauth-client-id", "oauth.client_secret": "--oauth-client-secret", "oauth.scopes": "--oauth-scope",
+	"oauth.token_url": "--oauth-token-url", "oauth.resource": "--oauth-resource",
+	"chain": "--chain", "canary": "--canary", "canary.arguments": "--canary-arguments", "canary.expect": "--canary-expect",
+	"acp_variant": "--acp-variant", "lsp": "--allow-exit",
 }
 
 // headerFlag collects headers as they are typed. It never fails, so that no value ends up in a message of package flag.

@@ -31,7 +31,7 @@ func newReport(std stdio) *report {
 }
 
 func (p *report) print(t probe.Target, r probe.Result, transcript bool) error {
-	p.line("%s", p.paint(bold, probe.RedactURL(t.URL)))
+	p.line("%s", p.paint(bold, printable(subject(t))))
 	if about := describe(r); about != "" {
 		p.line("%s", printable(about))
 	}
@@ -43,6 +43,14 @@ func (p *report) print(t probe.Target, r probe.Result, transcript bool) error {
 	}
 	p.verdict(r)
 	return p.err
+}
+
+// subject names what was checked, without its secrets.
+func subject(t probe.Target) string {
+	if t.Command != nil {
+		return probe.NewRedactor(t).Cut("$ " + strings.Join(t.Command.Args, " "))
+	}
+	return probe.RedactURL(t.URL)
 }
 
 // describe says what the endpoint turned out to be, in one line.
@@ -62,16 +70,45 @@ func describe(r probe.Result) string {
 	if f.Tools != nil {
 		add(plural(*f.Tools, "tool"))
 	}
+	if f.Prompts != nil {
+		add(plural(*f.Prompts, "prompt"))
+	}
+	if f.Resources != nil {
+		add(plural(*f.Resources, "resource"))
+	}
 	if f.ChainID != "" {
 		add("chain " + f.ChainID)
 	}
 	if f.Height != nil {
-		add("height " + strconv.FormatUint(*f.Height, 10))
+		add("height " + strconv.FormatUint(*f.Height, 10) + headWords(f, r.StartedAt))
+	}
+	if f.Finalized != nil {
+		add("finalized " + strconv.FormatUint(*f.Finalized, 10))
+	}
+	if f.Syncing != nil && *f.Syncing {
+		add("syncing")
 	}
 	if f.TLSExpiresAt != nil {
 		add("certificate until " + f.TLSExpiresAt.UTC().Format(time.DateOnly))
 	}
 	return strings.Join(parts, " · ")
+}
+
+// headWords says how the newest block stands: its age, and how far it is behind those of other nodes.
+func headWords(f probe.Facts, at time.Time) string {
+	var words []string
+	if f.HeadTime != nil {
+		if age := at.Sub(*f.HeadTime).Round(time.Second); age >= 0 {
+			words = append(words, age.String()+" old")
+		}
+	}
+	if f.LagBlocks != nil && *f.LagBlocks > 0 {
+		words = append(words, plural(int(*f.LagBlocks), "block")+" behind")
+	}
+	if words == nil {
+		return ""
+	}
+	return " (" + strings.Join(words, ", ") + ")"
 }
 
 func eraWord(e probe.Era) string {
