@@ -284,12 +284,12 @@ func (c *conversation) record(q question, a *answer, watch *stopwatch, out, in i
 	if a.status != 0 {
 		step.HTTPStatus = a.status
 	}
-	remote, expiry := watch.learnt()
+	remote, secured := watch.learnt()
 	if remote != "" {
 		c.result.Facts.RemoteAddr = remote
 	}
-	if expiry != nil {
-		c.result.Facts.TLSExpiresAt = expiry
+	if secured != nil {
+		c.noteTLS(step.Name, secured)
 	}
 	if a.problem != nil {
 		a.problem.message = c.text(a.problem.message, MaxMessage)

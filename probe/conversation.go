@@ -45,6 +45,7 @@ type conversation struct {
 	pathStart  time.Duration // when the path that decides the verdict began
 	ended      time.Duration // when the last step that counts ended
 	spokeRPC   bool          // some answer was a well-formed JSON-RPC response
+	notedTLS   bool          // the certificate was judged: one warning of a kind is enough
 }
 
 func newConversation(ctx context.Context, p *Prober, t Target) *conversation {

@@ -2,12 +2,11 @@ package probe
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"strings"
 	"syscall"
 )
@@ -22,9 +21,9 @@ func (c *conversation) explain(ctx context.Context, err error, watch *stopwatch)
 		return p, !dialling
 	}
 	if dialling {
-		return explainDial(err, watch.at()), false
+		return c.explainDial(err, watch.at()), false
 	}
-	return explainRequest(err), true
+	return c.explainRequest(err), true
 }
 
 // outOfTime explains an error that comes from our own clock or from the caller's change of mind; nil when it does not.
@@ -40,7 +39,7 @@ func (c *conversation) outOfTime(ctx context.Context, err error, watch *stopwatc
 	return nil
 }
 
-func explainDial(err error, at stage) *problem {
+func (c *conversation) explainDial(err error, at stage) *problem {
 	if refused, ok := errors.AsType[*EgressError](err); ok {
 		return &problem{class: ClassEgressBlocked, message: refused.Error()}
 	}
@@ -48,7 +47,7 @@ func explainDial(err error, at stage) *problem {
 		return explainDNS(dns)
 	}
 	if at == stageTLS {
-		return &problem{class: ClassTLS, message: tlsWords(err)}
+		return c.explainTLS(err)
 	}
 	for _, own := range ownFaults {
 		if errors.Is(err, own) {
@@ -82,20 +81,42 @@ func explainDNS(err *net.DNSError) *problem {
 	}
 }
 
-func explainRequest(err error) *problem {
+func (c *conversation) explainRequest(err error) *problem {
 	text := err.Error()
-	_, alert := errors.AsType[tls.AlertError](err)
+	connect := func(message string) *problem { return &problem{class: ClassConnect, message: message} }
 	switch {
-	case alert || strings.Contains(text, "remote error: tls"):
-		return &problem{class: ClassTLS, message: tlsWords(err)} // with TLS 1.3 the server may object after the handshake
+	case strings.Contains(text, "remote error: tls"):
+		return c.explainTLS(err) // with TLS 1.3 the server may object after the handshake
 	case strings.Contains(text, "headers exceeded") || strings.Contains(text, "header list larger"):
 		return &problem{class: ClassBodyTooLarge, message: "the header of the answer is larger than a probe is willing to read"}
+	case strings.Contains(text, "looked like an HTTP/1.1 header"):
+		return connect(noHTTP2)
+	case strings.Contains(text, "malformed HTTP") && strings.Contains(text, tlsRecord):
+		return connect("the server speaks TLS on this port: use " + securedScheme(c.url) + "://")
 	case strings.Contains(text, "malformed"):
-		return &problem{class: ClassConnect, message: "the answer is not HTTP"}
+		return connect("the answer is not HTTP")
 	case strings.Contains(text, "closed"), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return &problem{class: ClassConnect, message: "the connection was closed before an answer"}
+		if c.target.Options.HTTP == HTTP2 {
+			return connect("the connection was closed before an answer: the server may not speak HTTP/2")
+		}
+		return connect("the connection was closed before an answer")
 	default:
-		return &problem{class: ClassConnect, message: netWords(err)}
+		return connect(netWords(err))
+	}
+}
+
+// tlsRecord is how net/http quotes the beginning of an alert of TLS, which is what a server answers to plain HTTP.
+const tlsRecord = `"\x15\x03`
+
+// securedScheme returns the scheme that adds TLS to that of u.
+func securedScheme(u *url.URL) string {
+	switch u.Scheme {
+	case "ws":
+		return "wss"
+	case "tcp":
+		return "tls"
+	default:
+		return "https"
 	}
 }
 
@@ -131,24 +152,4 @@ func netWords(err error) string {
 		return op.Err.Error() + where
 	}
 	return err.Error()
-}
-
-func tlsWords(err error) string {
-	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired && invalid.Cert != nil {
-		return fmt.Sprintf("certificate not valid: it holds from %s to %s",
-			invalid.Cert.NotBefore.UTC().Format("2006-01-02 15:04"), invalid.Cert.NotAfter.UTC().Format("2006-01-02 15:04"))
-	}
-	if host, ok := errors.AsType[x509.HostnameError](err); ok {
-		return "certificate is for another name: " + host.Error()
-	}
-	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return "certificate signed by an unknown authority"
-	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return "the server does not speak TLS on this port"
-	}
-	if errors.Is(err, io.EOF) {
-		return "the server closed the connection during the handshake"
-	}
-	return "handshake failed: " + strings.TrimPrefix(netWords(err), "tls: ")
 }

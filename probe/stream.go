@@ -248,7 +248,7 @@ func (c *conversation) explainStream(ctx context.Context, err error, watch *stop
 	case errors.Is(err, io.EOF):
 		return &problem{class: ClassConnect, message: "the connection was closed before an answer"}
 	default:
-		return explainRequest(err)
+		return c.explainRequest(err)
 	}
 }
 

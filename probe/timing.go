@@ -2,6 +2,7 @@ package probe
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net/http/httptrace"
 	"sync"
@@ -43,7 +44,7 @@ type stopwatch struct {
 	end       time.Time // of the step; zero while it lasts
 	phases    Phases
 	remote    string     // address of the connection dialled in this step, if any
-	expiry    *time.Time // of the certificate seen in this step, if any
+	secured   *handshake // of that connection, if it speaks TLS
 }
 
 func newStopwatch() *stopwatch {
@@ -90,7 +91,7 @@ func (w *stopwatch) dialTrace() *httptrace.ClientTrace {
 		TLSHandshakeStart: func() { w.enter(stageTLS) },
 		TLSHandshakeDone: func(state tls.ConnectionState, err error) {
 			w.leave(&w.phases.TLS, stageTLS)
-			w.setExpiry(state, err)
+			w.shook(state, err)
 		},
 	}
 }
@@ -141,19 +142,23 @@ func (w *stopwatch) setRemote(addr string) {
 	w.remote = addr
 }
 
-// setExpiry remembers until when the server's own certificate holds, also when the handshake failed because of it.
-func (w *stopwatch) setExpiry(state tls.ConnectionState, err error) {
-	certificates := state.PeerCertificates
+// handshake is what a server showed of itself, also when the handshake failed because of it.
+type handshake struct {
+	presented []*x509.Certificate   // the server's own first
+	chains    [][]*x509.Certificate // to those who may vouch for it; nil when nobody verified it, or it failed
+	protocol  string                // agreed on by ALPN; empty when nothing was
+	failed    bool
+}
+
+// shook remembers how a handshake went.
+func (w *stopwatch) shook(state tls.ConnectionState, err error) {
+	h := &handshake{state.PeerCertificates, state.VerifiedChains, state.NegotiatedProtocol, err != nil}
 	if refused, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		certificates = refused.UnverifiedCertificates
-	}
-	if len(certificates) == 0 {
-		return
+		h.presented = refused.UnverifiedCertificates
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	expiry := certificates[0].NotAfter
-	w.expiry = &expiry
+	w.secured = h
 }
 
 // at returns the stage the step is in.
@@ -191,9 +196,9 @@ func (w *stopwatch) times() (latency time.Duration, phases Phases) {
 	return w.end.Sub(w.start), w.phases
 }
 
-// learnt returns the address and the certificate of a connection dialled in this step, zero when there was none.
-func (w *stopwatch) learnt() (remote string, expiry *time.Time) {
+// learnt returns the address and the handshake of a connection dialled in this step, zero when there was none.
+func (w *stopwatch) learnt() (remote string, secured *handshake) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.remote, w.expiry
+	return w.remote, w.secured
 }

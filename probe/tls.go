@@ -1,14 +1,20 @@
 package probe
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -172,4 +178,237 @@ func (p *Prober) verify(t Target, host string, presented []*x509.Certificate) ([
 	return presented[0].Verify(x509.VerifyOptions{
 		Roots: roots, Intermediates: intermediates, DNSName: cmp.Or(o.ServerName, host),
 	})
+}
+
+// noteTLS judges the certificate of a connection: until when it holds, and, where any certificate will do, what is wrong
+// with it.
+func (c *conversation) noteTLS(step string, h *handshake) {
+	if len(h.presented) == 0 {
+		return
+	}
+	expiry := h.presented[0].NotAfter
+	c.result.Facts.TLSExpiresAt = &expiry
+	if h.failed || c.notedTLS {
+		return
+	}
+	c.notedTLS = true
+	chains := h.chains
+	if c.target.Options.TLS.Insecure {
+		var err error
+		if chains, err = c.prober.verify(c.target, c.url.Hostname(), h.presented); err != nil {
+			c.warn(step, ClassTLSUnverified, 0, "the certificate was not verified: %s", c.certificateWords(err, h.presented))
+		} else {
+			c.warn(step, ClassTLSUnverified, 0, "the certificate was not verified, although it would have passed: leave out insecure")
+		}
+	}
+	c.warnExpiry(step, h.presented[0], chains)
+}
+
+// warnExpiry warns of a certificate that ends soon: the server's own, or one between it and who vouches for it.
+func (c *conversation) warnExpiry(step string, leaf *x509.Certificate, chains [][]*x509.Certificate) {
+	window := cmp.Or(c.target.Options.TLS.ExpiryWarning, DefaultExpiryWarning)
+	first := leaf
+	if best := lastingChain(chains); best != nil && best.NotAfter.Before(leaf.NotAfter) {
+		first = best
+	}
+	left := first.NotAfter.Sub(c.started)
+	if window < 0 || left > window || left <= 0 {
+		return
+	}
+	what := "the certificate"
+	if first != leaf {
+		what = "the certificate of " + authorityName(first) + ", which vouches for that of the server,"
+	}
+	c.warn(step, ClassTLSExpiring, 0, "%s ends in %s (%s)", what, span(left), day(first.NotAfter))
+}
+
+// lastingChain returns the certificate that ends first in the chain that lasts longest; nil when there is no chain.
+func lastingChain(chains [][]*x509.Certificate) *x509.Certificate {
+	sooner := func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) }
+	var longest *x509.Certificate
+	for _, chain := range chains {
+		if first := slices.MinFunc(chain, sooner); longest == nil || sooner(first, longest) > 0 {
+			longest = first
+		}
+	}
+	return longest
+}
+
+// authorityName names the owner of a certificate as a reader would look for it.
+func authorityName(c *x509.Certificate) string { return nameOf(c.Subject) }
+
+func nameOf(n pkix.Name) string {
+	name := n.CommonName
+	if name == "" && len(n.Organization) > 0 {
+		name = n.Organization[0]
+	}
+	return strconv.Quote(tidy(name, 80))
+}
+
+// day writes a time as a date. Nobody plans by the minute for the end of a certificate or a token.
+func day(t time.Time) string { return t.UTC().Format("2006-01-02") }
+
+// span says a length of time in the unit that matters: "9 days", "20 hours", "5 minutes".
+func span(d time.Duration) string {
+	count := func(n int64, unit string) string {
+		if n == 1 {
+			return "1 " + unit
+		}
+		return fmt.Sprintf("%d %ss", n, unit)
+	}
+	switch {
+	case d >= 48*time.Hour:
+		return count(int64(d/(24*time.Hour)), "day")
+	case d >= 2*time.Hour:
+		return count(int64(d/time.Hour), "hour")
+	default:
+		return count(int64(d/time.Minute), "minute")
+	}
+}
+
+// explainTLS turns an error of a handshake, or an alert that came after it, into a problem.
+func (c *conversation) explainTLS(err error) *problem {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p
+	}
+	if _, ok := errors.AsType[x509.SystemRootsError](err); ok {
+		return &problem{class: ClassProbeError, message: "this machine has no root certificates"}
+	}
+	if refused, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return &problem{class: ClassTLS, message: c.certificateWords(refused.Err, refused.UnverifiedCertificates)}
+	}
+	text := netWords(err)
+	if _, alert, ok := strings.Cut(err.Error(), "remote error: tls: "); ok {
+		return c.explainAlert(alert)
+	}
+	record, isRecord := errors.AsType[tls.RecordHeaderError](err)
+	switch {
+	case isRecord && strings.HasPrefix(string(record.RecordHeader[:]), "HTTP/"):
+		text = "the server does not speak TLS on this port but plain HTTP: use http://"
+	case isRecord:
+		text = "the server does not speak TLS on this port"
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		text = "the server closed the connection during the handshake"
+	case strings.Contains(text, "unsupported protocol version"):
+		text = "the server speaks no TLS from version 1.2 on"
+	case strings.Contains(text, "unadvertised ALPN") || strings.Contains(text, "ALPN protocol"):
+		return c.noProtocol()
+	default:
+		text = "handshake failed: " + strings.TrimPrefix(text, "tls: ")
+	}
+	return &problem{class: ClassTLS, message: text}
+}
+
+// noProtocol explains a server that shares no version of HTTP with us.
+func (c *conversation) noProtocol() *problem {
+	switch c.target.Options.HTTP {
+	case HTTP2:
+		return &problem{class: ClassConnect, message: noHTTP2}
+	case HTTP1:
+		return &problem{class: ClassConnect, message: "the server does not speak HTTP/1.1, which this endpoint is set to"}
+	default:
+		return &problem{class: ClassTLS, message: "the server speaks neither HTTP/1.1 nor HTTP/2 (no application protocol)"}
+	}
+}
+
+// explainAlert explains an alert (RFC 8446 §6.2) that the server sent. One about a certificate is about ours.
+func (c *conversation) explainAlert(alert string) *problem {
+	shown := c.target.Options.TLS.ClientCert != ""
+	ours := strings.Contains(alert, "certificate") || alert == "access denied"
+	message := "the server refused the handshake: " + alert
+	switch {
+	case ours && shown:
+		return &problem{class: ClassCredentialRejected, message: "the server does not accept the client certificate: " + alert}
+	case alert == "certificate required":
+		return &problem{class: ClassAuthRequired, message: "the server wants a client certificate"}
+	case ours:
+		message += "; it may want a client certificate"
+	case alert == "handshake failure" && !shown:
+		message += "; it shares no cipher with us, or wants a client certificate"
+	case alert == "protocol version not supported":
+		message = "the server speaks no TLS from version 1.2 on"
+	case alert == "unrecognized name":
+		message = "the server does not know the name it was asked for (SNI): server_name sets another"
+	case alert == "no application protocol":
+		return c.noProtocol()
+	}
+	return &problem{class: ClassTLS, message: message}
+}
+
+// certificateWords says why presented cannot be trusted.
+func (c *conversation) certificateWords(err error, presented []*x509.Certificate) string {
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
+		return c.invalidWords(invalid, presented)
+	}
+	if host, ok := errors.AsType[x509.HostnameError](err); ok {
+		return hostnameWords(host)
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok && len(presented) > 0 {
+		return c.authorityWords(presented)
+	}
+	return "the certificate is not valid: " + strings.TrimPrefix(err.Error(), "x509: ")
+}
+
+func (c *conversation) invalidWords(invalid x509.CertificateInvalidError, presented []*x509.Certificate) string {
+	if invalid.Reason != x509.Expired || invalid.Cert == nil {
+		return "the certificate is not valid: " + strings.TrimPrefix(invalid.Error(), "x509: ")
+	}
+	what := "the certificate"
+	if len(presented) > 0 && !invalid.Cert.Equal(presented[0]) {
+		what = "the certificate of " + authorityName(invalid.Cert)
+	}
+	return what + " " + c.datesWords(invalid.Cert)
+}
+
+// datesWords says how a certificate misses the present.
+func (c *conversation) datesWords(cert *x509.Certificate) string {
+	const minute = "2006-01-02 15:04 MST"
+	if c.started.Before(cert.NotBefore) {
+		return "is not valid before " + cert.NotBefore.UTC().Format(minute)
+	}
+	return fmt.Sprintf("expired %s ago, at %s", span(c.started.Sub(cert.NotAfter)), cert.NotAfter.UTC().Format(minute))
+}
+
+// maxNames bounds how many of the names in a certificate are told.
+const maxNames = 5
+
+func hostnameWords(err x509.HostnameError) string {
+	names := slices.Clone(err.Certificate.DNSNames)
+	for _, ip := range err.Certificate.IPAddresses {
+		names = append(names, ip.String())
+	}
+	if len(names) == 0 {
+		return fmt.Sprintf("the certificate names no host (its common name %s does not count) and is not for %s",
+			nameOf(err.Certificate.Subject), err.Host)
+	}
+	more := ""
+	if n := len(names) - maxNames; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	for i := range names[:min(len(names), maxNames)] {
+		names[i] = tidy(names[i], 80)
+	}
+	return fmt.Sprintf("the certificate is for %s%s, not for %s", strings.Join(names[:min(len(names), maxNames)], ", "), more, err.Host)
+}
+
+// authorityWords says who signed certificates that nobody known vouches for, and what to do about it.
+func (c *conversation) authorityWords(presented []*x509.Certificate) string {
+	leaf := presented[0]
+	for _, between := range presented[1:] { // one that has ended is passed over and never named by the verification
+		if c.started.After(between.NotAfter) || c.started.Before(between.NotBefore) {
+			return "the certificate of " + authorityName(between) + ", which vouches for that of the server, " + c.datesWords(between)
+		}
+	}
+	issuer := nameOf(presented[len(presented)-1].Issuer)
+	switch {
+	case bytes.Equal(leaf.RawSubject, leaf.RawIssuer):
+		return "the certificate is self-signed: to trust it, give it as the CA (--ca)"
+	case c.target.Options.TLS.CA != "":
+		return "the certificate is not signed by the given CA but by " + issuer
+	case len(presented) == 1:
+		return "the certificate is signed by an unknown authority, " + issuer +
+			": the server left out the certificates in between, or the authority is a private one, to be given as the CA (--ca)"
+	default:
+		return "the certificate is signed by an unknown authority, " + issuer + ": a private one is to be given as the CA (--ca)"
+	}
 }
