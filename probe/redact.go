@@ -37,6 +37,7 @@ func NewRedactor(t Target) *Redactor {
 		}
 	}
 	secrets = append(secrets, urlSecrets(t.URL)...)
+	secrets = append(secrets, t.Command.secrets()...)
 	return newRedactor(secrets)
 }
 
