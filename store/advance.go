@@ -14,8 +14,13 @@ func Advance(e Endpoint, prev State, open *Incident, c Check, judge Judge) Advan
 	if e.Paused {
 		return Advanced{State: prev.observe(c)} // nothing changes, also not a status from before the pause
 	}
+	late := c.Result.StartedAt.Before(prev.LastCheckAt)
 	next := judge(e, prev, c)
 	a := Advanced{State: next.observe(c)}
+	a.State, a.Transcript = a.State.observeTranscript(c)
+	if !late {
+		a.State, a.Contract = a.State.observeContract(e, c)
+	}
 	switch down := next.Status == StatusDown; {
 	case down && open == nil:
 		a.Open = openIncident(e, next, c)
@@ -23,6 +28,9 @@ func Advance(e Endpoint, prev State, open *Incident, c Check, judge Judge) Advan
 	case !down && open != nil && recovered(next.Status):
 		a.Resolve = Resolve(*open, c.ended(), next.Since, ResolutionRecovered)
 		a.Notices = noticesOf(*open, NoticeResolved, e.Channels, c.ended())
+	}
+	if e.ContractNotices && a.Contract != nil && a.Contract.Event != nil {
+		a.Notices = append(a.Notices, eventNotices(*a.Contract.Event, e.Channels, c.ended())...)
 	}
 	return a
 }
@@ -33,6 +41,9 @@ type Advanced struct {
 	Open    *Incident // to be inserted
 	Resolve *Incident // to be updated
 	Notices []Notice  // to be inserted
+
+	Contract   *NewContract    // to be inserted, with its event
+	Transcript *KeptTranscript // to be inserted
 }
 
 // recovered reports whether a status ends an open incident. Pending does not: an endpoint that was edited in the
@@ -53,6 +64,7 @@ func (s State) observe(c Check) State {
 	if c.Result.Era != "" {
 		s.Era = c.Result.Era
 	}
+	s.Memory = c.Result.Memory
 	if h := c.Result.Facts.Height; h != nil && (s.Height == nil || *h > *s.Height) {
 		s.Height, s.HeightSince = h, c.Result.StartedAt
 	}
@@ -107,6 +119,22 @@ func noticesOf(i Incident, kind NoticeKind, others []string, at time.Time) []Not
 	return notices
 }
 
+// eventNotices returns one notice of an event for each of the channels.
+func eventNotices(ev Event, channels []string, at time.Time) []Notice {
+	notices := make([]Notice, 0, len(channels))
+	for _, channel := range slices.Compact(slices.Sorted(slices.Values(channels))) {
+		notices = append(notices, Notice{
+			ID:        NewID("ntc"),
+			EventID:   ev.ID,
+			ChannelID: channel,
+			Kind:      NoticeContract,
+			CreatedAt: at,
+			DueAt:     at,
+		})
+	}
+	return notices
+}
+
 // Amend is what editing an endpoint does to everything kept about it except the endpoint itself, worked out without a
 // database. open is the endpoint's open incident, nil when there is none.
 func Amend(before, after Endpoint, s State, open *Incident, at time.Time) Amended {
@@ -115,10 +143,11 @@ func Amend(before, after Endpoint, s State, open *Incident, at time.Time) Amende
 		a.Resolve = Resolve(*open, at, time.Time{}, ResolutionPaused)
 		a.Notices = noticesOf(*open, NoticeResolved, after.Channels, at)
 	}
-	retargeted := before.Kind != after.Kind || before.URL != after.URL || !before.Request.equal(after.Request)
+	retargeted := !before.asks(after)
 	if retargeted {
 		// What was found out about the earlier target says nothing about this one.
 		a.State.Kind, a.State.Era, a.State.Height, a.State.HeightSince = "", "", nil, time.Time{}
+		a.State.Memory, a.State.Contracts, a.State.Suspect = probe.Memory{}, nil, nil
 	}
 	if retargeted || before.Paused && !after.Paused {
 		a.State = a.State.restart(at)

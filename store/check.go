@@ -14,12 +14,17 @@ type Check struct {
 	Location    string
 	ScheduledAt time.Time
 	Result      probe.Result // without a transcript
+	Transcript  Transcript   // nil when none was kept, and in lists
 }
 
-// NewCheck turns what a probe saw into a check to be kept.
+// NewCheck turns what a probe saw into a check to be kept. The transcript is bounded and compressed here, where many checks
+// are made at once, and not where they are written, one group at a time.
 func NewCheck(endpointID, location string, scheduledAt time.Time, r probe.Result) Check {
+	t := NewTranscript(r.Transcript)
 	r.Transcript = nil
-	return Check{ID: NewID("chk"), EndpointID: endpointID, Location: location, ScheduledAt: scheduledAt, Result: r}
+	return Check{
+		ID: NewID("chk"), EndpointID: endpointID, Location: location, ScheduledAt: scheduledAt, Result: r, Transcript: t,
+	}
 }
 
 // CheckFilter selects checks of one endpoint. Zero members do not select.

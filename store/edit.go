@@ -15,7 +15,10 @@ import (
 // still be empty.
 func EnrollEndpoint(e Endpoint, at time.Time) (Endpoint, error) {
 	e.ID, e.CreatedAt, e.UpdatedAt = NewID("ep"), at, at
-	return e, e.checkText()
+	if err := e.checkText(); err != nil {
+		return e, err
+	}
+	return e.withOwnSettings()
 }
 
 // EditEndpoint lets change edit a copy of e, and holds on to what never changes. An edit that changes nothing leaves also
@@ -27,7 +30,14 @@ func EditEndpoint(e Endpoint, change func(*Endpoint) error, at time.Time) (Endpo
 	edited.Request.Params = bytes.Clone(e.Request.Params)
 	edited.Tags = slices.Clone(e.Tags)
 	edited.Channels = slices.Clone(e.Channels)
+	edited, err := edited.withOwnSettings()
+	if err != nil {
+		return Endpoint{}, err
+	}
 	if err := change(&edited); err != nil {
+		return Endpoint{}, err
+	}
+	if edited, err = edited.withOwnSettings(); err != nil {
 		return Endpoint{}, err
 	}
 	edited.ID, edited.Slug, edited.CreatedAt, edited.UpdatedAt = e.ID, e.Slug, e.CreatedAt, e.UpdatedAt
@@ -61,6 +71,10 @@ func (e Endpoint) checkText() error {
 	check("schedule", e.Schedule)
 	for i, tag := range e.Tags {
 		check(fmt.Sprintf("tags[%d]", i), tag)
+	}
+	texts := commandTexts(e.Command)
+	for _, field := range slices.Sorted(maps.Keys(texts)) {
+		check(field, texts[field])
 	}
 	return invalid(problems)
 }

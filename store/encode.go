@@ -146,12 +146,19 @@ type evidenceJSON struct {
 	Era         probe.Era      `json:"era,omitempty"`
 	Height      *uint64        `json:"height,omitempty"` // a hostile node can name one that no SQL integer holds
 	HeightSince time.Time      `json:"height_since,omitzero"`
+
+	Memory       probe.Memory    `json:"memory,omitzero"`
+	Contracts    []KnownContract `json:"contracts,omitempty"`
+	Suspect      *KnownContract  `json:"suspect,omitempty"`
+	TranscriptAt time.Time       `json:"transcript_at,omitzero"`
 }
 
 // EncodeEvidence returns the parts of a state that databases keep as JSON: all but Status, Since, LastCheckID and
 // LastCheckAt.
 func EncodeEvidence(s State) ([]byte, error) {
-	evidence, err := json.Marshal(evidenceJSON{s.Streak, s.Down, s.Failure, s.Kind, s.Era, s.Height, s.HeightSince})
+	evidence, err := json.Marshal(evidenceJSON{
+		s.Streak, s.Down, s.Failure, s.Kind, s.Era, s.Height, s.HeightSince, s.Memory, s.Contracts, s.Suspect, s.TranscriptAt,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("write state: %w", err)
 	}
@@ -166,5 +173,6 @@ func DecodeEvidence(s *State, evidence []byte) error {
 	}
 	s.Streak, s.Down, s.Failure = e.Streak, e.Down, e.Failure
 	s.Kind, s.Era, s.Height, s.HeightSince = e.Kind, e.Era, e.Height, e.HeightSince
+	s.Memory, s.Contracts, s.Suspect, s.TranscriptAt = e.Memory, e.Contracts, e.Suspect, e.TranscriptAt
 	return nil
 }

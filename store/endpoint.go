@@ -18,10 +18,12 @@ type Endpoint struct {
 	Slug         string // part of every address of the endpoint; never changes
 	Name         string
 	Kind         probe.Kind
-	URL          string
+	URL          string         // empty with a Command
 	Headers      []probe.Header // values are encrypted at rest
 	Request      Request
-	Schedule     string // what robfig/cron's standard parser reads
+	Options      probe.Options  // encrypted at rest
+	Command      *probe.Command // a process to talk to in place of a URL; encrypted at rest
+	Schedule     string         // what robfig/cron's standard parser reads
 	Timeout      time.Duration
 	DegradedOver time.Duration
 	Confirm      Confirm
@@ -29,8 +31,10 @@ type Endpoint struct {
 	Paused       bool
 	Tags         []string
 	Channels     []string // ids
-	CreatedAt    time.Time
-	UpdatedAt    time.Time
+	// ContractNotices has its channels hear of a change of the tool list.
+	ContractNotices bool
+	CreatedAt       time.Time
+	UpdatedAt       time.Time
 }
 
 // Request is what an endpoint of kind jsonrpc is asked.
@@ -73,9 +77,12 @@ func (e Endpoint) Target(s State) probe.Target {
 		Kind:         e.Kind,
 		URL:          e.URL,
 		Headers:      e.Headers,
+		Options:      e.Options,
+		Command:      e.Command,
 		Method:       e.Request.Method,
 		Params:       e.Request.Params,
 		Era:          s.Era,
+		Memory:       s.Memory,
 		Timeout:      e.Timeout,
 		DegradedOver: e.DegradedOver,
 	}
@@ -109,6 +116,7 @@ func (e Endpoint) Validate(period func(schedule string) (time.Duration, error)) 
 	}
 	t := e.Target(State{})
 	problems = append(problems, t.Validate()...)
+	problems = append(problems, e.optionsProblems()...)
 	if e.Timeout == 0 {
 		add("timeout", "must be longer than zero")
 	}
@@ -226,9 +234,9 @@ func Numbered(base string, n int) string {
 	return fmt.Sprintf("%s-%d", base, n)
 }
 
-// SlugBase returns what the slug of e is made from: its name, or its host where the name has no letter or digit.
+// SlugBase returns what the slug of e is made from: its name, or its host or program where the name has no letter or digit.
 func (e Endpoint) SlugBase() string {
-	for _, text := range []string{e.Name, NameFromURL(e.URL)} {
+	for _, text := range []string{e.Name, e.DefaultName()} {
 		if slug := Slugify(text); slug != "" {
 			return strings.Trim(slug[:min(len(slug), maxSlug-4)], "-")
 		}

@@ -53,13 +53,16 @@ func (h UptimeHour) Key() Hour { return Hour{h.EndpointID, h.Location, h.Hour.Un
 
 // Entries are what a group of checks changes, each in the order in which it must be written.
 type Entries struct {
-	Outcomes []Outcome       // one for each check of the group
-	Resolved []Incident      // incidents open before the group, to be updated first
-	Opened   []Incident      // to be inserted; some may be resolved already
-	Notices  []Notice        // to be inserted, where their channel still exists
-	Checks   []Check         // to be inserted
-	States   []EndpointState // to be updated, one for each endpoint
-	Hours    []UptimeHour    // to be inserted or overwritten
+	Outcomes []Outcome  // one for each check of the group
+	Resolved []Incident // incidents open before the group, to be updated first
+	Opened   []Incident // to be inserted; some may be resolved already
+	// Contracts are to be compared with those whose place they take, and inserted with their events.
+	Contracts   []NewContract
+	Notices     []Notice         // to be inserted, where their channel still exists
+	Checks      []Check          // to be inserted
+	Transcripts []KeptTranscript // to be inserted
+	States      []EndpointState  // to be updated, one for each endpoint
+	Hours       []UptimeHour     // to be inserted or overwritten
 }
 
 // EndpointState is the state of one endpoint.
@@ -83,6 +86,8 @@ type group struct {
 	outcomes  []Outcome
 	checks    []Check
 	notices   []Notice
+	contracts []NewContract
+	spoken    []KeptTranscript
 	opened    []string // ids
 	resolved  []string // ids of those not opened in this group
 	incidents map[string]*Incident
@@ -109,7 +114,13 @@ func (g *group) enter(c Check, judge Judge) Outcome {
 	standing.State = a.State
 	g.changed[c.EndpointID] = true
 	g.notices = append(g.notices, a.Notices...)
-	out := Outcome{Kept: true, Slug: standing.Endpoint.Slug, State: a.State}
+	out := Outcome{Kept: true, Slug: standing.Endpoint.Slug, State: a.State, Notices: len(a.Notices)}
+	if a.Contract != nil {
+		g.contracts = append(g.contracts, *a.Contract)
+	}
+	if a.Transcript != nil {
+		g.spoken = append(g.spoken, *a.Transcript)
+	}
 	if a.Open != nil {
 		out.Opened = a.Open.ID
 		standing.Open = a.Open
@@ -142,7 +153,7 @@ func (g *group) count(c Check) {
 }
 
 func (g *group) entries() Entries {
-	e := Entries{Outcomes: g.outcomes, Notices: g.notices, Checks: g.checks}
+	e := Entries{Outcomes: g.outcomes, Contracts: g.contracts, Notices: g.notices, Checks: g.checks, Transcripts: g.spoken}
 	for _, id := range g.resolved {
 		e.Resolved = append(e.Resolved, *g.incidents[id])
 	}
@@ -197,6 +208,7 @@ func tidyResult(r probe.Result) probe.Result {
 		w.Step, w.Message = CleanText(w.Step), CleanText(w.Message)
 	}
 	r.Facts = tidyFacts(r.Facts)
+	r.Memory, r.Contract = tidyMemory(r.Memory), tidyContract(r.Contract)
 	return r
 }
 
@@ -205,8 +217,11 @@ func tidyFacts(f probe.Facts) probe.Facts {
 	for i := range f.SupportedVersions {
 		f.SupportedVersions[i] = CleanText(f.SupportedVersions[i])
 	}
-	for _, text := range []*string{&f.ProtocolVersion, &f.ServerName, &f.ServerVersion, &f.ChainID, &f.RemoteAddr} {
+	for _, text := range []*string{&f.ProtocolVersion, &f.ServerName, &f.ServerVersion, &f.ChainID, &f.RemoteAddr, &f.Contract, &f.HeadHash} {
 		*text = CleanText(*text)
+	}
+	if f.HeadTime != nil {
+		f.HeadTime = tidyExpiry(*f.HeadTime)
 	}
 	if f.TLSExpiresAt != nil {
 		f.TLSExpiresAt = tidyExpiry(*f.TLSExpiresAt)

@@ -9,12 +9,14 @@ type NoticeKind string
 const (
 	NoticeOpened   NoticeKind = "opened"
 	NoticeResolved NoticeKind = "resolved"
+	NoticeContract NoticeKind = "contract" // the tool list of an MCP server changed
 )
 
 // Notice is word of a change that one channel still has to hear.
 type Notice struct {
 	ID         string
-	IncidentID string
+	IncidentID string // empty when it tells of an event
+	EventID    string // empty when it tells of an incident
 	ChannelID  string
 	Kind       NoticeKind
 	CreatedAt  time.Time
@@ -25,8 +27,9 @@ type Notice struct {
 // Delivery is a leased notice with everything needed to word and send it.
 type Delivery struct {
 	Notice   Notice
-	LeaseID  string // to be handed back with the settlement
-	Incident Incident
+	LeaseID  string   // to be handed back with the settlement
+	Incident Incident // zero when the notice tells of an event
+	Event    *Event   // nil when the notice tells of an incident
 	Endpoint Endpoint
 	Channel  Channel
 	// Ref is what the channel answered to the opening notice of the same incident, empty when there was none: with a

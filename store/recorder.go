@@ -241,7 +241,7 @@ func (r *Recorder) write(ctx context.Context, group []*record) error {
 	defer r.mu.Unlock()
 	notices := false
 	for i, rec := range group {
-		notices = notices || outcomes[i].Opened != "" || outcomes[i].Resolved != ""
+		notices = notices || outcomes[i].Opened != "" || outcomes[i].Resolved != "" || outcomes[i].Notices > 0
 		r.tell(rec.check, outcomes[i])
 		rec.answer(recorded{outcome: outcomes[i]})
 	}

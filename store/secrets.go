@@ -79,7 +79,7 @@ func (s *Sealer) CheckProof(proof []byte) error {
 
 // Forgotten names what has to be entered again in a database whose secret key was lost.
 type Forgotten struct {
-	Endpoints []string // slugs of those that had headers, in order
+	Endpoints []string // slugs of those that had headers or options, in order
 	Channels  []string // names of those that had secrets, in order
 }
 

@@ -44,10 +44,20 @@ type State struct {
 	// What is handed to the next probe.
 	Kind probe.Kind // what an auto endpoint turned out to be; empty when not known
 	Era  probe.Era
+	// Memory is what the latest check left for the next one.
+	Memory probe.Memory
 
 	// Height is the highest head seen of a chain node and HeightSince when it was first seen.
 	Height      *uint64
 	HeightSince time.Time
+
+	// Contracts are the present tool lists of an MCP server, the latest seen last, and Suspect is one that differs from
+	// them and was seen once: the next check says whether it holds.
+	Contracts []KnownContract
+	Suspect   *KnownContract
+
+	// TranscriptAt is when the check started whose transcript is kept as that of the last good one.
+	TranscriptAt time.Time
 }
 
 // Unsettled reports whether the latest check disagrees with the status, so that another one should follow soon.
@@ -62,8 +72,8 @@ type Streak struct {
 }
 
 // Judge says what a check does to the state of its endpoint. It must be pure: the store may call it again for the same
-// check when a transaction is retried. It must not touch LastCheckID, LastCheckAt, Kind, Era, Height or HeightSince,
-// which follow from the check alone.
+// check when a transaction is retried. It must not touch LastCheckID, LastCheckAt or what stands behind them, which follow
+// from the check alone.
 type Judge func(e Endpoint, s State, c Check) State
 
 // Outcome is what became of a recorded check.
@@ -74,6 +84,7 @@ type Outcome struct {
 	// Opened and Resolved name the incident that the check opened or resolved.
 	Opened   string
 	Resolved string
+	Notices  int // that were left to be delivered
 }
 
 // Overview is an endpoint with what there is to say about it at a glance.

@@ -26,7 +26,7 @@ type Store interface {
 	// UpdateEndpoint loads the endpoint, lets change edit and validate it, and keeps it; an error of change ends it.
 	// change must not call the store and may be called again. ID, Slug and CreatedAt never change, and UpdatedAt changes
 	// only when something else does. Pausing resolves an open incident (ResolutionPaused) and tells its channels; a
-	// resumed endpoint, and one whose kind, URL or request changed, starts again as pending, with the open incident left
+	// resumed endpoint, and one that is asked something else or elsewhere, starts again as pending, with the open incident left
 	// to the judge.
 	UpdateEndpoint(ctx context.Context, slug string, change func(*Endpoint) error) (Endpoint, error)
 	// DeleteEndpoint removes the endpoint and all its history.
@@ -39,10 +39,15 @@ type Store interface {
 	// of each, and where it changes, the incident and one notice per channel. Checks are taken in the order given. A
 	// check of an endpoint that is gone, or one already kept for (endpoint, location, scheduled time), is passed over;
 	// its Outcome says so. A check of a paused endpoint is kept but not judged. The judge sees endpoints without their
-	// headers.
+	// headers and options.
+	//
+	// A tool list that is new, or holds after it was seen on two checks in a row, is kept as a contract, with what changed
+	// and an event on the timeline; with ContractNotices also with one notice per channel. A transcript is kept of a check
+	// that was not up, at most MaxBadTranscripts for each endpoint, and of the last good one, replaced once a minute.
 	Record(ctx context.Context, checks []Check, judge Judge) ([]Outcome, error)
-	// Checks lists newest first.
+	// Checks lists newest first, without transcripts.
 	Checks(ctx context.Context, f CheckFilter) (Page[Check], error)
+	// Check returns a check with its transcript, where one is kept.
 	Check(ctx context.Context, id string) (Check, error)
 	// Uptime adds up the hours of one endpoint that begin in [from, to), oldest first within Hours. It reads no checks.
 	Uptime(ctx context.Context, endpointID string, from, to time.Time) ([]UptimeHour, error)
@@ -50,6 +55,16 @@ type Store interface {
 	Counts(ctx context.Context, from time.Time) (map[string]Counts, error)
 	// Prune deletes at most limit checks that started before a time, oldest first, and says how many. Uptime stays.
 	Prune(ctx context.Context, before time.Time, limit int) (int, error)
+
+	// Heads returns the newest heads of a chain, as ChainKey names it, that were seen since a time: newest first, at most
+	// MaxHeads, each with the name of the endpoint that told of it. Paused endpoints tell nothing.
+	Heads(ctx context.Context, chain string, since time.Time) ([]probe.Head, error)
+
+	// Contracts lists newest first, without tools.
+	Contracts(ctx context.Context, f ContractFilter) (Page[Contract], error)
+	Contract(ctx context.Context, id string) (Contract, error)
+	// Events lists newest first.
+	Events(ctx context.Context, f EventFilter) (Page[Event], error)
 
 	// Incidents lists newest first.
 	Incidents(ctx context.Context, f IncidentFilter) (Page[Incident], error)
@@ -69,7 +84,7 @@ type Store interface {
 	// LeaseNotices hands out at most limit notices that are due at now and leases them until now+lease, so that no
 	// other caller gets them meanwhile; expired leases fall due again. For each (incident, channel) only the oldest
 	// unsettled notice is handed out: a resolution never overtakes its opening. Notices of broken channels wait.
-	// It takes no write lock when nothing is due. The endpoints of the deliveries come without their headers.
+	// It takes no write lock when nothing is due. The endpoints of the deliveries come without headers and options.
 	LeaseNotices(ctx context.Context, now time.Time, lease time.Duration, limit int) ([]Delivery, error)
 	// SettleNotice ends a lease: it logs the attempt and marks the notice sent, failed for good, or due again. A
 	// permanent failure also marks the channel broken, with the reason. ErrNotFound when somebody else has leased the

@@ -20,7 +20,7 @@ func CleanText(s string) string {
 // SearchText is what EndpointFilter.Query is looked for in: what is shown of e, and no key that is cut out of its URL,
 // which could otherwise be guessed letter by letter.
 func (e Endpoint) SearchText() string {
-	return Fold(e.Name + "\n" + e.Slug + "\n" + probe.RedactURL(e.URL))
+	return Fold(e.Name + "\n" + e.Slug + "\n" + probe.RedactURL(e.URL) + CleanText(e.programText()))
 }
 
 // FirstFree returns the first variant of base, as Numbered makes them, that is not taken.

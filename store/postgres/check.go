@@ -11,7 +11,7 @@ import (
 	"github.com/rollcallhq/rollcall/store"
 )
 
-// Record implements store.Store. The judge sees endpoints without their headers.
+// Record implements store.Store. The judge sees endpoints without their headers and options.
 //
 //	Record
 //	├─ lockLedger    locks the endpoints; where they stand, what is kept already
@@ -125,6 +125,9 @@ func readKept(batch *pgx.Batch, checks []store.Check, kept map[store.Slot]bool) 
 }
 
 func writeEntries(ctx context.Context, tx pgx.Tx, e store.Entries) error {
+	if err := insertContracts(ctx, tx, e.Contracts); err != nil {
+		return err
+	}
 	var batch pgx.Batch
 	resolveIncidents(&batch, e.Resolved)
 	insertIncidents(&batch, e.Opened)
@@ -132,6 +135,7 @@ func writeEntries(ctx context.Context, tx pgx.Tx, e store.Entries) error {
 	if err := insertChecks(&batch, e.Checks); err != nil {
 		return err
 	}
+	insertTranscripts(&batch, e.Transcripts)
 	if err := updateStates(&batch, e.States); err != nil {
 		return err
 	}
@@ -219,7 +223,14 @@ func (db *DB) Check(ctx context.Context, id string) (store.Check, error) {
 		FROM checks c
 		JOIN endpoints e ON e.id = c.endpoint_id
 		WHERE c.id = $1`, id)
-	return c, explain("read check", err)
+	if err != nil {
+		return c, explain("read check", err)
+	}
+	body, err := query(ctx, db.pool, pgx.RowTo[[]byte], `SELECT body FROM transcripts WHERE check_id = $1`, id)
+	if len(body) > 0 {
+		c.Transcript = body[0]
+	}
+	return c, explain("read transcript", err)
 }
 
 // Prune implements store.Store.

@@ -152,14 +152,14 @@ func whereEndpoints(f store.EndpointFilter) (where, error) {
 const endpointColumns = `
 	e.id, e.slug, e.name, e.kind, e.url, e.headers, e.request_method, e.request_params, e.schedule,
 	e.timeout_ms, e.degraded_over_ms, e.confirm_failures, e.confirm_successes, e.confirm_after_ms,
-	e.public, e.paused, e.tags,
+	e.public, e.paused, e.tags, e.options, e.contract_notices,
 	ARRAY (SELECT ec.channel_id FROM endpoint_channels ec WHERE ec.endpoint_id = e.id ORDER BY ec.position),
 	e.created_at, e.updated_at`
 
 // endpointRow is an endpoint being scanned.
 type endpointRow struct {
 	e                                   store.Endpoint
-	headers                             []byte
+	headers, options                    []byte
 	timeout, degradedOver, confirmAfter float64
 }
 
@@ -168,11 +168,11 @@ func (r *endpointRow) dest() []any {
 	return []any{
 		&e.ID, &e.Slug, &e.Name, &e.Kind, &e.URL, &r.headers, &e.Request.Method, (*[]byte)(&e.Request.Params), &e.Schedule,
 		&r.timeout, &r.degradedOver, &e.Confirm.Failures, &e.Confirm.Successes, &r.confirmAfter,
-		&e.Public, &e.Paused, &e.Tags, &e.Channels, &e.CreatedAt, &e.UpdatedAt,
+		&e.Public, &e.Paused, &e.Tags, &r.options, &e.ContractNotices, &e.Channels, &e.CreatedAt, &e.UpdatedAt,
 	}
 }
 
-// bare returns the endpoint without its headers.
+// bare returns the endpoint without its headers, options and command.
 func (r *endpointRow) bare() store.Endpoint {
 	e := r.e
 	e.Timeout = store.FromMilliseconds(r.timeout)
@@ -184,7 +184,11 @@ func (r *endpointRow) bare() store.Endpoint {
 func (r *endpointRow) endpoint(sealer *store.Sealer) (store.Endpoint, error) {
 	e := r.bare()
 	headers, err := sealer.OpenHeaders(e.ID, r.headers)
+	if err != nil {
+		return e, err
+	}
 	e.Headers = headers
+	err = sealer.OpenOptions(&e, r.options)
 	return e.Tidy(), err
 }
 
@@ -268,7 +272,7 @@ func (db *DB) lockStanding(ctx context.Context, tx pgx.Tx, slug string) (store.S
 // nameEndpoint gives e the name and slug it lacks, and makes sure that those it has are free.
 func nameEndpoint(ctx context.Context, tx pgx.Tx, e *store.Endpoint) error {
 	if e.Name == "" {
-		base := store.CleanText(store.NameFromURL(e.URL))
+		base := store.CleanText(e.DefaultName())
 		taken, err := takenFrom(ctx, tx, `SELECT name_key FROM endpoints WHERE name_key BETWEEN $1 AND $2`, store.Fold(base))
 		if err != nil {
 			return err
@@ -339,7 +343,7 @@ func checkChannels(ctx context.Context, tx pgx.Tx, ids []string) error {
 }
 
 func (db *DB) insertEndpoint(ctx context.Context, tx pgx.Tx, e store.Endpoint) error {
-	headers, err := db.sealer.SealHeaders(e.ID, e.Headers)
+	headers, options, err := db.sealed(e)
 	if err != nil {
 		return err
 	}
@@ -347,12 +351,13 @@ func (db *DB) insertEndpoint(ctx context.Context, tx pgx.Tx, e store.Endpoint) e
 		INSERT INTO endpoints (
 		    id, slug, name, name_key, search, kind, url, headers, request_method, request_params, schedule,
 		    timeout_ms, degraded_over_ms, confirm_failures, confirm_successes, confirm_after_ms,
-		    public, paused, tags, created_at, updated_at
-		) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
+		    public, paused, tags, options, contract_notices, created_at, updated_at
+		) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`,
 		e.ID, e.Slug, e.Name, store.Fold(e.Name), e.SearchText(), e.Kind, e.URL, headers, e.Request.Method,
 		[]byte(e.Request.Params), e.Schedule,
 		store.Milliseconds(e.Timeout), store.Milliseconds(e.DegradedOver), e.Confirm.Failures, e.Confirm.Successes,
-		store.Milliseconds(e.Confirm.After), e.Public, e.Paused, notNil(e.Tags), e.CreatedAt, e.UpdatedAt)
+		store.Milliseconds(e.Confirm.After), e.Public, e.Paused, notNil(e.Tags), options, e.ContractNotices,
+		e.CreatedAt, e.UpdatedAt)
 	if err != nil {
 		return err
 	}
@@ -360,7 +365,7 @@ func (db *DB) insertEndpoint(ctx context.Context, tx pgx.Tx, e store.Endpoint) e
 }
 
 func (db *DB) updateEndpoint(ctx context.Context, tx pgx.Tx, e store.Endpoint) error {
-	headers, err := db.sealer.SealHeaders(e.ID, e.Headers)
+	headers, options, err := db.sealed(e)
 	if err != nil {
 		return err
 	}
@@ -368,11 +373,13 @@ func (db *DB) updateEndpoint(ctx context.Context, tx pgx.Tx, e store.Endpoint) e
 		UPDATE endpoints
 		SET name = $2, name_key = $3, search = $4, kind = $5, url = $6, headers = $7, request_method = $8,
 		    request_params = $9, schedule = $10, timeout_ms = $11, degraded_over_ms = $12, confirm_failures = $13,
-		    confirm_successes = $14, confirm_after_ms = $15, public = $16, paused = $17, tags = $18, updated_at = $19
+		    confirm_successes = $14, confirm_after_ms = $15, public = $16, paused = $17, tags = $18, options = $19,
+		    contract_notices = $20, updated_at = $21
 		WHERE id = $1`,
 		e.ID, e.Name, store.Fold(e.Name), e.SearchText(), e.Kind, e.URL, headers, e.Request.Method, []byte(e.Request.Params),
 		e.Schedule, store.Milliseconds(e.Timeout), store.Milliseconds(e.DegradedOver), e.Confirm.Failures,
-		e.Confirm.Successes, store.Milliseconds(e.Confirm.After), e.Public, e.Paused, notNil(e.Tags), e.UpdatedAt)
+		e.Confirm.Successes, store.Milliseconds(e.Confirm.After), e.Public, e.Paused, notNil(e.Tags), options,
+		e.ContractNotices, e.UpdatedAt)
 	if err != nil {
 		return err
 	}
@@ -380,6 +387,15 @@ func (db *DB) updateEndpoint(ctx context.Context, tx pgx.Tx, e store.Endpoint) e
 		return err
 	}
 	return insertChannels(ctx, tx, e)
+}
+
+// sealed returns the columns of e that nobody can read without the key.
+func (db *DB) sealed(e store.Endpoint) (headers, options []byte, err error) {
+	if headers, err = db.sealer.SealHeaders(e.ID, e.Headers); err != nil {
+		return nil, nil, err
+	}
+	options, err = db.sealer.SealOptions(e)
+	return headers, options, err
 }
 
 // notNil returns an empty array rather than NULL.

@@ -11,7 +11,7 @@ import (
 )
 
 // ForgetSecrets removes everything from the database at url that was sealed with a key that is lost, and makes sealer's
-// key the one of the database; Open works with it afterwards. Endpoints lose their headers, channels their secrets, and
+// key the one of the database; Open works with it afterwards. Endpoints lose their headers and options, channels their secrets, and
 // those are broken until somebody enters them again. store.ErrKeyFits when the key is not lost. No service may run on the
 // database.
 func ForgetSecrets(ctx context.Context, url string, sealer *store.Sealer) (store.Forgotten, error) {
@@ -44,8 +44,8 @@ func forgetSecrets(ctx context.Context, tx pgx.Tx, sealer *store.Sealer) (forgot
 	}
 	forgotten.Endpoints, err = query(ctx, tx, pgx.RowTo[string], `
 		UPDATE endpoints
-		SET headers = NULL, updated_at = now()
-		WHERE headers IS NOT NULL
+		SET headers = NULL, options = NULL, updated_at = now()
+		WHERE headers IS NOT NULL OR options IS NOT NULL
 		RETURNING slug`)
 	if err != nil {
 		return store.Forgotten{}, err

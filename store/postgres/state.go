@@ -51,11 +51,17 @@ func updateStates(batch *pgx.Batch, states []store.EndpointState) error {
 		if s.Status == "" {
 			s.Status = store.StatusPending
 		}
+		head, err := store.EncodeHead(s)
+		if err != nil {
+			return err
+		}
 		batch.Queue(`
 			UPDATE endpoint_states
-			SET status = $2, since = $3, last_check_id = NULLIF($4, ''), last_check_at = $5, evidence = $6
+			SET status = $2, since = $3, last_check_id = NULLIF($4, ''), last_check_at = $5, evidence = $6,
+			    chain = NULLIF($7, ''), head = $8, head_at = $9
 			WHERE endpoint_id = $1`,
-			es.EndpointID, s.Status, orNil(s.Since), s.LastCheckID, orNil(s.LastCheckAt), evidence)
+			es.EndpointID, s.Status, orNil(s.Since), s.LastCheckID, orNil(s.LastCheckAt), evidence,
+			head.Chain, head.JSON, orNil(head.At))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/rollcallhq/rollcall/store"
 )
 
-// Record implements store.Store. The judge sees endpoints without their headers.
+// Record implements store.Store. The judge sees endpoints without their headers and options.
 //
 //	Record
 //	├─ readLedger    where the endpoints stand, what is kept already
@@ -139,10 +140,16 @@ func writeEntries(ctx context.Context, tx *sql.Tx, e store.Entries) error {
 	if err := insertIncidents(ctx, tx, e.Opened); err != nil {
 		return err
 	}
+	if err := insertContracts(ctx, tx, e.Contracts); err != nil {
+		return err
+	}
 	if err := insertNotices(ctx, tx, e.Notices); err != nil {
 		return err
 	}
 	if err := insertChecks(ctx, tx, e.Checks); err != nil {
+		return err
+	}
+	if err := insertTranscripts(ctx, tx, e.Transcripts); err != nil {
 		return err
 	}
 	if err := updateStates(ctx, tx, e.States); err != nil {
@@ -236,7 +243,14 @@ func (db *DB) Check(ctx context.Context, id string) (store.Check, error) {
 			FROM checks c
 			JOIN endpoints e ON e.id = c.endpoint_id
 			WHERE c.id = ?`, id))
-		return notFound(err)
+		if err != nil {
+			return notFound(err)
+		}
+		err = tx.QueryRowContext(ctx, `SELECT body FROM transcripts WHERE check_id = ?`, id).Scan((*[]byte)(&c.Transcript))
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
 	})
 	return c, err
 }

@@ -142,14 +142,14 @@ func whereEndpoints(f store.EndpointFilter) (where, error) {
 const endpointColumns = `
 	e.id, e.slug, e.name, e.kind, e.url, e.headers, e.request_method, e.request_params, e.schedule,
 	e.timeout_ms, e.degraded_over_ms, e.confirm_failures, e.confirm_successes, e.confirm_after_ms,
-	e.public, e.paused, e.tags,
+	e.public, e.paused, e.tags, e.options, e.contract_notices,
 	(SELECT json_group_array(ec.channel_id ORDER BY ec.position) FROM endpoint_channels ec WHERE ec.endpoint_id = e.id),
 	e.created_at, e.updated_at`
 
 // endpointRow is an endpoint being scanned.
 type endpointRow struct {
 	e                                   store.Endpoint
-	headers                             []byte
+	headers, options                    []byte
 	timeout, degradedOver, confirmAfter float64
 }
 
@@ -158,11 +158,12 @@ func (r *endpointRow) dest() []any {
 	return []any{
 		&e.ID, &e.Slug, &e.Name, &e.Kind, &e.URL, &r.headers, &e.Request.Method, (*[]byte)(&e.Request.Params), &e.Schedule,
 		&r.timeout, &r.degradedOver, &e.Confirm.Failures, &e.Confirm.Successes, &r.confirmAfter,
-		&e.Public, &e.Paused, jsonInto{&e.Tags}, jsonInto{&e.Channels}, timeInto{&e.CreatedAt}, timeInto{&e.UpdatedAt},
+		&e.Public, &e.Paused, jsonInto{&e.Tags}, &r.options, &e.ContractNotices, jsonInto{&e.Channels},
+		timeInto{&e.CreatedAt}, timeInto{&e.UpdatedAt},
 	}
 }
 
-// bare returns the endpoint without its headers.
+// bare returns the endpoint without its headers, options and command.
 func (r *endpointRow) bare() store.Endpoint {
 	e := r.e
 	e.Timeout = store.FromMilliseconds(r.timeout)
@@ -174,7 +175,11 @@ func (r *endpointRow) bare() store.Endpoint {
 func (r *endpointRow) endpoint(sealer *store.Sealer) (store.Endpoint, error) {
 	e := r.bare()
 	headers, err := sealer.OpenHeaders(e.ID, r.headers)
+	if err != nil {
+		return e, err
+	}
 	e.Headers = headers
+	err = sealer.OpenOptions(&e, r.options)
 	return e.Tidy(), err
 }
 
@@ -261,7 +266,7 @@ func (db *DB) standing(ctx context.Context, tx *sql.Tx, slug string) (store.Stan
 // nameEndpoint gives e the name and slug it lacks, and makes sure that those it has are free.
 func nameEndpoint(ctx context.Context, tx *sql.Tx, e *store.Endpoint) error {
 	if e.Name == "" {
-		base := store.CleanText(store.NameFromURL(e.URL))
+		base := store.CleanText(e.DefaultName())
 		taken, err := takenFrom(ctx, tx, `SELECT name_key FROM endpoints WHERE name_key BETWEEN ? AND ?`, store.Fold(base))
 		if err != nil {
 			return err
@@ -326,7 +331,7 @@ func checkChannels(ctx context.Context, tx *sql.Tx, ids []string) error {
 }
 
 func (db *DB) insertEndpoint(ctx context.Context, tx *sql.Tx, e store.Endpoint) error {
-	headers, tags, err := db.endpointForms(e)
+	headers, options, tags, err := db.endpointForms(e)
 	if err != nil {
 		return err
 	}
@@ -334,12 +339,13 @@ func (db *DB) insertEndpoint(ctx context.Context, tx *sql.Tx, e store.Endpoint) 
 		INSERT INTO endpoints (
 		    id, slug, name, name_key, search, kind, url, headers, request_method, request_params, schedule,
 		    timeout_ms, degraded_over_ms, confirm_failures, confirm_successes, confirm_after_ms,
-		    public, paused, tags, created_at, updated_at
-		) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		    public, paused, tags, options, contract_notices, created_at, updated_at
+		) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		e.ID, e.Slug, e.Name, store.Fold(e.Name), e.SearchText(), e.Kind, e.URL, headers, e.Request.Method,
 		[]byte(e.Request.Params), e.Schedule,
 		store.Milliseconds(e.Timeout), store.Milliseconds(e.DegradedOver), e.Confirm.Failures, e.Confirm.Successes,
-		store.Milliseconds(e.Confirm.After), e.Public, e.Paused, tags, e.CreatedAt.UnixMicro(), e.UpdatedAt.UnixMicro())
+		store.Milliseconds(e.Confirm.After), e.Public, e.Paused, tags, options, e.ContractNotices,
+		e.CreatedAt.UnixMicro(), e.UpdatedAt.UnixMicro())
 	if err != nil {
 		return err
 	}
@@ -347,7 +353,7 @@ func (db *DB) insertEndpoint(ctx context.Context, tx *sql.Tx, e store.Endpoint) 
 }
 
 func (db *DB) updateEndpoint(ctx context.Context, tx *sql.Tx, e store.Endpoint) error {
-	headers, tags, err := db.endpointForms(e)
+	headers, options, tags, err := db.endpointForms(e)
 	if err != nil {
 		return err
 	}
@@ -355,11 +361,12 @@ func (db *DB) updateEndpoint(ctx context.Context, tx *sql.Tx, e store.Endpoint) 
 		UPDATE endpoints
 		SET name = ?, name_key = ?, search = ?, kind = ?, url = ?, headers = ?, request_method = ?, request_params = ?,
 		    schedule = ?, timeout_ms = ?, degraded_over_ms = ?, confirm_failures = ?, confirm_successes = ?,
-		    confirm_after_ms = ?, public = ?, paused = ?, tags = ?, updated_at = ?
+		    confirm_after_ms = ?, public = ?, paused = ?, tags = ?, options = ?, contract_notices = ?, updated_at = ?
 		WHERE id = ?`,
 		e.Name, store.Fold(e.Name), e.SearchText(), e.Kind, e.URL, headers, e.Request.Method, []byte(e.Request.Params),
 		e.Schedule, store.Milliseconds(e.Timeout), store.Milliseconds(e.DegradedOver), e.Confirm.Failures,
-		e.Confirm.Successes, store.Milliseconds(e.Confirm.After), e.Public, e.Paused, tags, e.UpdatedAt.UnixMicro(), e.ID)
+		e.Confirm.Successes, store.Milliseconds(e.Confirm.After), e.Public, e.Paused, tags, options, e.ContractNotices,
+		e.UpdatedAt.UnixMicro(), e.ID)
 	if err != nil {
 		return err
 	}
@@ -370,12 +377,15 @@ func (db *DB) updateEndpoint(ctx context.Context, tx *sql.Tx, e store.Endpoint) 
 }
 
 // endpointForms returns the columns of e that are not kept as they are.
-func (db *DB) endpointForms(e store.Endpoint) (headers []byte, tags string, err error) {
+func (db *DB) endpointForms(e store.Endpoint) (headers, options []byte, tags string, err error) {
 	if headers, err = db.sealer.SealHeaders(e.ID, e.Headers); err != nil {
-		return nil, "", err
+		return nil, nil, "", err
+	}
+	if options, err = db.sealer.SealOptions(e); err != nil {
+		return nil, nil, "", err
 	}
 	tags, err = jsonText(append([]string{}, e.Tags...)) // an empty array, not null
-	return headers, tags, err
+	return headers, options, tags, err
 }
 
 func insertChannels(ctx context.Context, tx *sql.Tx, e store.Endpoint) error {

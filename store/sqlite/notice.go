@@ -9,7 +9,7 @@ import (
 	"github.com/rollcallhq/rollcall/store"
 )
 
-// LeaseNotices implements store.Store. The endpoints of the deliveries come without their headers.
+// LeaseNotices implements store.Store. The endpoints of the deliveries come without headers and options.
 func (db *DB) LeaseNotices(ctx context.Context, now time.Time, lease time.Duration, limit int) ([]store.Delivery, error) {
 	if limit <= 0 {
 		return nil, nil
@@ -72,8 +72,8 @@ func (db *DB) lease(ctx context.Context, tx *sql.Tx, ids []string, until time.Ti
 	if err != nil {
 		return nil, err
 	}
-	return query(ctx, tx, db.scanDelivery, `
-		SELECT n.id, n.incident_id, n.channel_id, n.kind, n.created_at, n.due_at, n.attempts, n.lease_id,
+	ofIncidents, err := query(ctx, tx, db.scanDelivery, `
+		SELECT `+noticeColumns+`,
 		    `+incidentColumns+`, `+endpointColumns+`, `+channelColumns+`,
 		    COALESCE((
 		        SELECT opening.ref
@@ -84,27 +84,68 @@ func (db *DB) lease(ctx context.Context, tx *sql.Tx, ids []string, until time.Ti
 		JOIN incidents i ON i.id = n.incident_id
 		JOIN endpoints e ON e.id = i.endpoint_id
 		JOIN channels c ON c.id = n.channel_id
-		WHERE n.id IN (SELECT value FROM json_each(?))
-		ORDER BY n.due_at, n.seq`, list)
+		WHERE n.id IN (SELECT value FROM json_each(?))`, list)
+	if err != nil || len(ofIncidents) == len(ids) {
+		return inOrder(ofIncidents, ids), err
+	}
+	ofEvents, err := query(ctx, tx, db.scanEventDelivery, `
+		SELECT `+noticeColumns+`,
+		    `+eventColumns+`, `+endpointColumns+`, `+channelColumns+`
+		FROM notices n
+		JOIN events v ON v.id = n.event_id
+		JOIN endpoints e ON e.id = v.endpoint_id
+		JOIN channels c ON c.id = n.channel_id
+		WHERE n.id IN (SELECT value FROM json_each(?))`, list)
+	return inOrder(append(ofIncidents, ofEvents...), ids), err
+}
+
+// inOrder sorts deliveries as the ids of their notices are.
+func inOrder(deliveries []store.Delivery, ids []string) []store.Delivery {
+	slices.SortFunc(deliveries, func(a, b store.Delivery) int {
+		return slices.Index(ids, a.Notice.ID) - slices.Index(ids, b.Notice.ID)
+	})
+	return deliveries
+}
+
+// noticeColumns are what noticeDest takes, of notices n.
+const noticeColumns = `
+	n.id, COALESCE(n.incident_id, ''), COALESCE(n.event_id, ''), n.channel_id, n.kind, n.created_at, n.due_at, n.attempts,
+	n.lease_id`
+
+func noticeDest(d *store.Delivery) []any {
+	n := &d.Notice
+	return []any{
+		&n.ID, &n.IncidentID, &n.EventID, &n.ChannelID, &n.Kind, timeInto{&n.CreatedAt}, timeInto{&n.DueAt}, &n.Attempts, &d.LeaseID,
+	}
 }
 
 func (db *DB) scanDelivery(row scanner) (store.Delivery, error) {
 	var (
 		d store.Delivery
-		n = &d.Notice
 		e endpointRow
 		c channelRow
 	)
-	err := row.Scan(slices.Concat(
-		[]any{
-			&n.ID, &n.IncidentID, &n.ChannelID, &n.Kind, timeInto{&n.CreatedAt}, timeInto{&n.DueAt}, &n.Attempts, &d.LeaseID,
-		},
-		incidentDest(&d.Incident), e.dest(), c.dest(), []any{&d.Ref},
-	)...)
+	err := row.Scan(slices.Concat(noticeDest(&d), incidentDest(&d.Incident), e.dest(), c.dest(), []any{&d.Ref})...)
 	if err != nil {
 		return store.Delivery{}, err
 	}
 	d.Endpoint = e.bare()
+	d.Channel, err = c.channel(db.sealer)
+	return d, err
+}
+
+func (db *DB) scanEventDelivery(row scanner) (store.Delivery, error) {
+	var (
+		d  store.Delivery
+		ev eventRow
+		e  endpointRow
+		c  channelRow
+	)
+	err := row.Scan(slices.Concat(noticeDest(&d), ev.dest(), e.dest(), c.dest())...)
+	if err != nil {
+		return store.Delivery{}, err
+	}
+	d.Event, d.Endpoint = new(ev.event()), e.bare()
 	d.Channel, err = c.channel(db.sealer)
 	return d, err
 }
@@ -167,11 +208,11 @@ func (db *DB) PendingNotices(ctx context.Context) (int, error) {
 func insertNotices(ctx context.Context, tx *sql.Tx, notices []store.Notice) error {
 	var args [][]any
 	for _, n := range notices {
-		args = append(args, []any{n.ID, n.IncidentID, n.Kind, n.CreatedAt.UnixMicro(), n.DueAt.UnixMicro(), n.ChannelID})
+		args = append(args, []any{n.ID, n.IncidentID, n.EventID, n.Kind, n.CreatedAt.UnixMicro(), n.DueAt.UnixMicro(), n.ChannelID})
 	}
 	return execEach(ctx, tx, `
-		INSERT INTO notices (id, incident_id, channel_id, kind, created_at, due_at)
-		SELECT ?, ?, c.id, ?, ?, ?
+		INSERT INTO notices (id, incident_id, event_id, channel_id, kind, created_at, due_at)
+		SELECT ?, NULLIF(?, ''), NULLIF(?, ''), c.id, ?, ?, ?
 		FROM channels c
 		WHERE c.id = ?`, args)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // ForgetSecrets removes everything from the file at path that was sealed with a key that is lost, and makes sealer's key
-// the one of the file; Open works with it afterwards. Endpoints lose their headers, channels their secrets, and those are
+// the one of the file; Open works with it afterwards. Endpoints lose their headers and options, channels their secrets, and those are
 // broken until somebody enters them again. store.ErrKeyFits when the key is not lost. No service may run on the file.
 func ForgetSecrets(ctx context.Context, path string, sealer *store.Sealer) (store.Forgotten, error) {
 	if sealer == nil {
@@ -36,8 +36,8 @@ func forgetSecrets(ctx context.Context, writer *sql.DB, sealer *store.Sealer) (f
 		now := time.Now().UnixMicro()
 		forgotten.Endpoints, err = query(ctx, tx, scanString, `
 			UPDATE endpoints
-			SET headers = NULL, updated_at = ?
-			WHERE headers IS NOT NULL
+			SET headers = NULL, options = NULL, updated_at = ?
+			WHERE headers IS NOT NULL OR options IS NOT NULL
 			RETURNING slug`, now)
 		if err != nil {
 			return err

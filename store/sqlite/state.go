@@ -48,13 +48,19 @@ func updateStates(ctx context.Context, tx *sql.Tx, states []store.EndpointState)
 		if s.Status == "" {
 			s.Status = store.StatusPending
 		}
+		head, err := store.EncodeHead(s)
+		if err != nil {
+			return err
+		}
 		args = append(args, []any{
-			s.Status, micros(s.Since), s.LastCheckID, micros(s.LastCheckAt), string(evidence), es.EndpointID,
+			s.Status, micros(s.Since), s.LastCheckID, micros(s.LastCheckAt), string(evidence),
+			head.Chain, string(head.JSON), micros(head.At), es.EndpointID,
 		})
 	}
 	return execEach(ctx, tx, `
 		UPDATE endpoint_states
-		SET status = ?, since = ?, last_check_id = NULLIF(?, ''), last_check_at = ?, evidence = ?
+		SET status = ?, since = ?, last_check_id = NULLIF(?, ''), last_check_at = ?, evidence = ?,
+		    chain = NULLIF(?, ''), head = NULLIF(?, ''), head_at = ?
 		WHERE endpoint_id = ?`, args)
 }
 

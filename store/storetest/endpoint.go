@@ -33,6 +33,15 @@ func testEndpoints(t *testing.T, fresh func(t testing.TB) Database) {
 			Public:       true,
 			Tags:         []string{"prod", "ärger", `"quoted"`},
 			Channels:     []string{zulu.ID, alpha.ID},
+			Options: probe.Options{
+				Expect: probe.Expect{Path: "$.a", Equals: json.RawMessage(`{"b":"<&>"}`), CEL: "latency < 5.0"},
+				Batch:  []probe.Call{{Method: "a", Params: json.RawMessage(`[1]`)}, {Method: "b", Notify: true}},
+				TLS:    probe.TLS{CA: "-----BEGIN", ClientKey: "s3cret", ExpiryWarning: -1},
+				OAuth:  &probe.OAuth{ClientID: "me", ClientSecret: "s3cret", Scopes: []string{"read"}},
+				Chain:  probe.Chain{ID: "1", MaxAge: time.Minute},
+				Canary: &probe.Canary{Tool: "ping", Arguments: json.RawMessage(`{}`)},
+			},
+			ContractNotices: true,
 		}
 		kept, err := s.CreateEndpoint(t.Context(), given)
 		if err != nil {
@@ -70,6 +79,67 @@ func testEndpoints(t *testing.T, fresh func(t testing.TB) Database) {
 		}
 		if len(sealed) == 0 || strings.Contains(string(sealed), "s3cret") {
 			t.Errorf("headers are kept as %q", sealed)
+		}
+	})
+
+	t.Run("options and commands are sealed, and gone when there are none", func(t *testing.T) {
+		db := fresh(t)
+		s := db.open(t)
+		e := newEndpoint(t, s, "Weather", func(e *store.Endpoint) {
+			e.Options.OAuth = &probe.OAuth{ClientID: "me", ClientSecret: "s3cret"}
+		})
+		sealed := func() (options []byte) {
+			t.Helper()
+			if err := db.SQL(t).QueryRowContext(t.Context(), `SELECT options FROM endpoints`).Scan(&options); err != nil {
+				t.Fatal(err)
+			}
+			return options
+		}
+		if got := sealed(); len(got) == 0 || strings.Contains(string(got), "s3cret") {
+			t.Errorf("options are kept as %q", got)
+		}
+		edit(t, s, e, func(e *store.Endpoint) { e.Options.OAuth = nil })
+		if got := sealed(); got != nil {
+			t.Errorf("no options are kept as %q", got)
+		}
+	})
+
+	t.Run("an endpoint with a command is named after its program", func(t *testing.T) {
+		s := fresh(t).open(t)
+		command := &probe.Command{
+			Args: []string{"/usr/local/bin/weather-server", "--key", "s3cret"},
+			Env:  []probe.Header{{Name: "TOKEN", Value: "t0ken", Secret: true}}, Dir: "/srv",
+		}
+		e := newEndpoint(t, s, "", func(e *store.Endpoint) { e.URL, e.Command = "", command })
+		if e.Name != "weather-server" || e.Slug != "weather-server" {
+			t.Errorf("name %q, slug %q, want those of the program", e.Name, e.Slug)
+		}
+		got := overview(t, s, e.Slug)
+		if diff := cmp.Diff(got.Command, command); diff != "" {
+			t.Errorf("command (-got +want):\n%s", diff)
+		}
+		if diff := cmp.Diff(got.Target(got.State).Command, command); diff != "" {
+			t.Errorf("command of the target (-got +want):\n%s", diff)
+		}
+		for query, want := range map[string]int{"weather-server": 1, "s3cret": 0, "t0ken": 0} {
+			page, err := s.Endpoints(t.Context(), store.EndpointFilter{Query: query})
+			if err != nil || len(page.Items) != want {
+				t.Errorf("%d endpoints are found by %q, %v, want %d", len(page.Items), query, err, want)
+			}
+		}
+	})
+
+	t.Run("options that cannot be kept are refused", func(t *testing.T) {
+		s := fresh(t).open(t)
+		e := store.NewEndpoint()
+		e.URL = "https://a.example"
+		for _, wrong := range []probe.Options{
+			{TLS: probe.TLS{CA: strings.Repeat("x", 1<<20)}},
+			{Expect: probe.Expect{Equals: json.RawMessage(`{`)}},
+		} {
+			e.Options = wrong
+			_, err := s.CreateEndpoint(t.Context(), e)
+			wantInvalid(t, err, "request")
 		}
 	})
 

@@ -51,7 +51,7 @@ func testRecord(t *testing.T, fresh func(t testing.TB) Database) {
 		}
 	})
 
-	t.Run("a transcript is not kept, and times are kept to the microsecond", func(t *testing.T) {
+	t.Run("words that nobody compressed are not kept, and times are kept to the microsecond", func(t *testing.T) {
 		s := fresh(t).open(t)
 		e := newEndpoint(t, s, "Weather")
 		c := checkAt(e, start.Add(789), probe.Up)

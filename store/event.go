@@ -1,0 +1,41 @@
+package store
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// EventKind says what an event tells. Kinds are stored as they are and never renamed.
+type EventKind string
+
+// EventContractChanged means that an MCP server promises other tools than before. Its data is a ContractChanged, its
+// severity the worst rank of the changes.
+const EventContractChanged EventKind = "contract_changed"
+
+// Event is something that happened to an endpoint beside outages: a line of its timeline.
+type Event struct {
+	ID         string
+	EndpointID string
+	At         time.Time
+	Kind       EventKind
+	Severity   string // breaking, warning or info
+	Title      string
+	Data       json.RawMessage // an object; its members depend on the kind
+}
+
+// MaxEvents is how many events of one kind are kept for an endpoint.
+const MaxEvents = 1000
+
+// EventFilter selects events of one endpoint. Zero members do not select.
+type EventFilter struct {
+	EndpointID string // required
+	Limit      int
+	Cursor     string
+}
+
+// ContractFilter selects contracts of one endpoint.
+type ContractFilter struct {
+	EndpointID string // required
+	Limit      int
+	Cursor     string
+}

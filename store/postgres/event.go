@@ -1,0 +1,58 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rollcallhq/rollcall/store"
+)
+
+func insertEvent(batch *pgx.Batch, ev store.Event) {
+	batch.Queue(`
+		INSERT INTO events (id, endpoint_id, at, kind, severity, title, data)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`, ev.ID, ev.EndpointID, ev.At, ev.Kind, ev.Severity, ev.Title, []byte(ev.Data))
+	batch.Queue(`
+		DELETE FROM events
+		WHERE id IN (SELECT id FROM events WHERE endpoint_id = $1 AND kind = $2 ORDER BY at DESC, id DESC OFFSET $3)`,
+		ev.EndpointID, ev.Kind, store.MaxEvents)
+}
+
+// eventList is the name of the list of events in its cursors.
+const eventList = "events"
+
+// Events implements store.Store.
+func (db *DB) Events(ctx context.Context, f store.EventFilter) (store.Page[store.Event], error) {
+	var w where
+	w.and(`v.endpoint_id = ?`, f.EndpointID)
+	if f.Cursor != "" {
+		at, id, err := store.ReadTimeCursor(eventList, f.Cursor)
+		if err != nil {
+			return store.Page[store.Event]{}, err
+		}
+		w.and(`(v.at, v.id) < (?, ?)`, at, id)
+	}
+	limit := store.PageLimit(f.Limit)
+	scan := func(row pgx.CollectableRow) (ev store.Event, err error) {
+		err = row.Scan(eventDest(&ev)...)
+		return ev, err
+	}
+	text := `
+		SELECT ` + eventColumns + `
+		FROM events v
+		` + w.String() + `
+		ORDER BY v.at DESC, v.id DESC
+		LIMIT ` + w.arg(limit+1)
+	found, err := query(ctx, db.pool, scan, text, w.args...)
+	if err != nil {
+		return store.Page[store.Event]{}, explain("list events", err)
+	}
+	return store.PageOf(found, limit, func(ev store.Event) string { return store.TimeCursor(eventList, ev.At, ev.ID) }), nil
+}
+
+// eventColumns are what eventDest takes, of events v.
+const eventColumns = `v.id, v.endpoint_id, v.at, v.kind, v.severity, v.title, v.data`
+
+func eventDest(ev *store.Event) []any {
+	return []any{&ev.ID, &ev.EndpointID, &ev.At, &ev.Kind, &ev.Severity, &ev.Title, (*[]byte)(&ev.Data)}
+}

@@ -1,0 +1,31 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// Heads implements store.Store.
+func (db *DB) Heads(ctx context.Context, chain string, since time.Time) ([]probe.Head, error) {
+	scan := func(row pgx.CollectableRow) (probe.Head, error) {
+		var name string
+		var head []byte
+		if err := row.Scan(&name, &head); err != nil {
+			return probe.Head{}, err
+		}
+		return store.DecodeHead(name, head)
+	}
+	heads, err := query(ctx, db.pool, scan, `
+		SELECT e.name, s.head
+		FROM endpoint_states s
+		JOIN endpoints e ON e.id = s.endpoint_id
+		WHERE s.chain = $1 AND s.head_at >= $2 AND NOT e.paused
+		ORDER BY s.head_at DESC
+		LIMIT $3`, store.CleanText(chain), since, store.MaxHeads)
+	return heads, explain("read heads", err)
+}
