@@ -21,7 +21,7 @@ func check(ctx context.Context, args []string, std stdio) error {
 	if err != nil {
 		return err
 	}
-	prober := &probe.Prober{Version: versionString(), Egress: probe.Egress{Any: true}, Local: true}
+	prober := &probe.Prober{Version: versionString(), Egress: probe.Egress{Any: true}, Local: true, Proxy: proxyFrom(std)}
 	c.target.Peers = heads(ctx, prober, c.target, c.peers)
 	result := prober.Probe(ctx, c.target)
 	if ctx.Err() != nil {
