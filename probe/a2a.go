@@ -18,8 +18,8 @@ const stepCard = "agent-card"
 // cardPaths are where an agent's card lies: below its URL, at the root of its host, and where A2A 0.2 had it.
 var cardPaths = []string{".well-known/agent-card.json", "/.well-known/agent-card.json", ".well-known/agent.json"}
 
-// dialect is one generation of A2A as its JSON-RPC binding speaks it.
-type dialect struct {
+// a2aDialect is one generation of A2A as its JSON-RPC binding speaks it.
+type a2aDialect struct {
 	version string // as cards say it
 	getTask string // the method that asks for a task
 	header  http.Header
@@ -28,8 +28,8 @@ type dialect struct {
 // The dialects, and the header that tells a server of several which one is meant: without it a server must assume 0.3
 // (A2A 1.0 §3.6).
 var (
-	a2aNew = dialect{"1.0", "GetTask", http.Header{"A2a-Version": {"1.0"}}}
-	a2aOld = dialect{"0.3", "tasks/get", nil}
+	a2aNew = a2aDialect{"1.0", "GetTask", http.Header{"A2a-Version": {"1.0"}}}
+	a2aOld = a2aDialect{"0.3", "tasks/get", nil}
 )
 
 // Error codes of A2A (1.0 §5.4).
@@ -108,7 +108,7 @@ func (c *conversation) failPlain(a *answer, class Class, format string, args ...
 
 // cardless asks the URL itself: it may be that of the agent's interface.
 func (c *conversation) cardless(ctx context.Context, missing *Failure) *Failure {
-	for _, d := range []dialect{a2aNew, a2aOld} {
+	for _, d := range []a2aDialect{a2aNew, a2aOld} {
 		a := c.taskOf(ctx, d)
 		if a.problem == nil {
 			c.result.Kind = KindA2A
@@ -132,7 +132,7 @@ type agentInterface struct {
 
 // readCard takes what the card tells into the facts, flags what it lacks and turns to the agent's JSON-RPC interface. It
 // returns the dialect to speak there, nil when there is nowhere to turn to.
-func (c *conversation) readCard(a answer) *dialect {
+func (c *conversation) readCard(a answer) *a2aDialect {
 	card, _ := readObject(a.body)
 	facts := &c.result.Facts
 	facts.ServerName, facts.ServerVersion = c.text(card.text("name"), maxFact), c.text(card.text("version"), maxFact)
@@ -251,7 +251,7 @@ func sameOrigin(a, b *url.URL) bool {
 }
 
 // taskOf asks for a task that does not exist. The step went well when the agent says so.
-func (c *conversation) taskOf(ctx context.Context, d dialect) answer {
+func (c *conversation) taskOf(ctx context.Context, d a2aDialect) answer {
 	params := map[string]string{"id": uuid.NewString()}
 	a := c.ask(ctx, question{step: d.getTask, method: d.getTask, params: params, header: d.header})
 	switch {
@@ -279,7 +279,7 @@ func (c *conversation) reclass(a *answer, class Class) {
 }
 
 // askTask asks in the dialect of the card, and in the other one where the agent does not know it.
-func (c *conversation) askTask(ctx context.Context, d dialect) *Failure {
+func (c *conversation) askTask(ctx context.Context, d a2aDialect) *Failure {
 	a := c.taskOf(ctx, d)
 	if a.rpc == nil || a.rpc.Code != codeMethodNotFound && a.rpc.Code != codeVersionNotSupported {
 		return c.failure(a)
