@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -49,9 +49,15 @@ type envelope struct {
 	notes  []string        // deviations that leave the meaning clear
 }
 
-// answers reports whether e carries exactly this id: equal as written, for a server that changes 3 to "3" or to 3.0
-// cannot be matched by a client with more than one request under way.
-func (e envelope) answers(id string) bool { return string(e.id) == strconv.Quote(id) }
+// answers reports whether e carries exactly this id: the same string, for a server that makes another type of it cannot
+// be matched by a client with more than one request under way. The characters may be escaped in another way.
+func (e envelope) answers(id string) bool {
+	if len(e.id) == len(id)+2 && e.id[0] == '"' && string(e.id[1:len(e.id)-1]) == id {
+		return true // ids need no escapes
+	}
+	var s string
+	return len(e.id) > len(id)+2 && len(e.id) <= 6*len(id)+2 && e.id[0] == '"' && json.Unmarshal(e.id, &s) == nil && s == id
+}
 
 // anonymous reports whether e carries no id, as an error may when the server could not read that of the request.
 func (e envelope) anonymous() bool { return e.id == nil || string(e.id) == "null" }
@@ -72,68 +78,150 @@ func notRPC(format string, args ...any) *badMessage {
 	return &badMessage{ClassInvalidEnvelope, fmt.Sprintf(format, args...)}
 }
 
-// readEnvelope reads raw as one JSON-RPC message, members matched exactly and each allowed once. Strict readers insist
-// on jsonrpc "2.0", as MCP does; chains have nodes that leave it out. The error is a *badMessage.
+// readEnvelope reads raw as one JSON-RPC message, members matched exactly and each allowed once, in one pass over the
+// bytes, of which the envelope keeps parts. Strict readers insist on jsonrpc "2.0" and an error that is an object, as MCP
+// does; chains have nodes that speak JSON-RPC 1.0. The error is a *badMessage.
 func readEnvelope(raw []byte, strict bool) (envelope, error) {
 	var e envelope
 	raw, err := e.unwrap(raw)
 	if err != nil {
 		return e, err
 	}
-	object, err := readObject(raw)
+	m, err := readParts(raw)
 	if err != nil {
 		return e, err
 	}
-	if name := object.repeated(); name != "" {
-		return e, notRPC(`member "%s" comes twice`, clip(name, 40))
-	}
-	if err := e.checkVersion(object, strict); err != nil {
+	e.id = m.id
+	oldStyle := !strict && (m.version == nil || string(m.version) == `"1.0"`)
+	if err := e.checkVersion(m.version, strict); err != nil {
 		return e, err
 	}
-	e.id, _ = object.get("id")
-	result, hasResult := object.get("result")
-	failure, hasError := object.get("error")
-	switch {
-	case hasError && !isNull(failure) && hasResult && !isNull(result):
-		return e, notRPC("both result and error")
-	case hasError && !isNull(failure):
-		if hasResult {
-			e.notes = append(e.notes, "result null beside an error")
-		}
-		return e, e.readError(failure)
-	case hasResult:
-		if hasError {
-			e.notes = append(e.notes, "error null beside a result")
-		}
-		e.result = result
-		return e, nil
+	if m.extra != "" && !strict && (m.result != nil || m.err != nil) {
+		e.note(`a member that JSON-RPC does not know: "%s"`, clip(m.extra, 40))
 	}
-	if method, ok := object.get("method"); ok && !isNull(method) {
+	failed := m.err != nil && !isNull(m.err)
+	switch {
+	case failed && m.result != nil && !isNull(m.result):
+		return e, notRPC("both result and error")
+	case failed:
+		if m.result != nil {
+			e.note("result null beside an error")
+		}
+		return e, e.readError(m.err, oldStyle)
+	case m.result != nil:
+		if m.err != nil {
+			e.note("error null beside a result")
+		}
+		e.result = m.result
+		return e, nil
+	case m.method != nil && !isNull(m.method):
 		e.call = true
 		return e, nil
+	default:
+		return e, notRPC("neither result nor error%s", membersWords(m.others))
 	}
-	return e, notRPC("neither result nor error")
 }
 
-// unwrap checks that raw is JSON at all, and takes a lone message out of an array.
+// note records a deviation that leaves the meaning clear.
+func (e *envelope) note(format string, args ...any) {
+	e.notes = append(e.notes, fmt.Sprintf(format, args...))
+}
+
+// envelopeParts are the members of a message that JSON-RPC knows; nil for those that are not there.
+type envelopeParts struct {
+	version, id, result, err, method json.RawMessage
+
+	extra  string   // the first member of another name, or a method in a response
+	others []string // names of the first few members that JSON-RPC does not know
+}
+
+// readParts reads raw as an object and returns the members that make an envelope. The error is a *badMessage.
+func readParts(raw []byte) (envelopeParts, error) {
+	var m envelopeParts
+	members, ok := readMembers(raw)
+	if !ok {
+		if !validJSON(raw) {
+			return m, notJSON("not JSON: %s", syntaxWords(raw))
+		}
+		return m, notRPC("not an object but %s", withArticle(typeOf(raw)))
+	}
+	twice := ""
+	for {
+		name, value, ok := members.next()
+		if !ok {
+			break
+		}
+		part := m.part(name)
+		switch {
+		case part == nil:
+			if len(m.others) < 5 {
+				m.others = append(m.others, name)
+			}
+		case *part != nil:
+			twice = name
+		default:
+			*part = value
+		}
+	}
+	if !members.whole() {
+		return m, notJSON("not JSON: %s", syntaxWords(raw))
+	}
+	if twice != "" {
+		return m, notRPC(`member "%s" comes twice`, twice)
+	}
+	switch {
+	case len(m.others) > 0 && m.others[0] != "params":
+		m.extra = m.others[0]
+	case m.method != nil:
+		m.extra = "method"
+	}
+	return m, nil
+}
+
+// part returns where the member of this name is kept, nil for a name that JSON-RPC does not know.
+func (m *envelopeParts) part(name string) *json.RawMessage {
+	switch name {
+	case "jsonrpc":
+		return &m.version
+	case "id":
+		return &m.id
+	case "result":
+		return &m.result
+	case "error":
+		return &m.err
+	case "method":
+		return &m.method
+	default:
+		return nil
+	}
+}
+
+// membersWords names the members of an object that was expected to be something else.
+func membersWords(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return ", but " + clip(strings.Join(names, ", "), 100)
+}
+
+// unwrap cuts what may stand around a message, and takes a lone one out of an array.
 func (e *envelope) unwrap(raw []byte) ([]byte, error) {
 	if trimmed, ok := bytes.CutPrefix(raw, []byte("\xEF\xBB\xBF")); ok {
 		raw = trimmed
-		e.notes = append(e.notes, "a byte order mark before the JSON")
+		e.note("a byte order mark before the JSON")
 	}
-	raw = bytes.TrimSpace(raw)
+	raw = trimSpace(raw)
 	if len(raw) == 0 {
 		return nil, notJSON("empty body")
 	}
 	if !utf8.Valid(raw) {
 		return nil, notJSON("not UTF-8")
 	}
-	var whole json.RawMessage
-	if err := json.Unmarshal(raw, &whole); err != nil {
-		return nil, notJSON("not JSON: %s", jsonProblem(err))
-	}
 	if raw[0] != '[' {
 		return raw, nil
+	}
+	if !validJSON(raw) {
+		return nil, notJSON("not JSON: %s", syntaxWords(raw))
 	}
 	batch, more := items(raw, 1)
 	switch {
@@ -142,28 +230,28 @@ func (e *envelope) unwrap(raw []byte) ([]byte, error) {
 	case more:
 		return nil, notRPC("an array of several to a single request")
 	}
-	e.notes = append(e.notes, "the answer is wrapped in an array")
+	e.note("the answer is wrapped in an array")
 	return batch[0], nil
 }
 
 // items returns the first items of a JSON array, at most so many, and reports whether there are more. It returns none
 // for what is no array. It takes memory for what it returns only: a stranger's array may have millions of items.
 func items(raw json.RawMessage, most int) (found []json.RawMessage, more bool) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	if first, err := decoder.Token(); err != nil || first != json.Delim('[') {
+	array, ok := readItems(raw)
+	if !ok {
 		return nil, false
 	}
-	for decoder.More() {
-		if len(found) == most {
-			return found, true
-		}
-		var item json.RawMessage
-		if err := decoder.Decode(&item); err != nil {
-			return nil, false
+	for len(found) < most {
+		item, ok := array.next()
+		if !ok {
+			break
 		}
 		found = append(found, item)
 	}
-	return found, false
+	if array.bad {
+		return nil, false
+	}
+	return found, array.more
 }
 
 // maxVersions bounds a list of protocol versions that is read: there are five.
@@ -181,59 +269,84 @@ func versionsIn(raw json.RawMessage) []string {
 	return versions
 }
 
-func jsonProblem(err error) string {
+// syntaxWords says what is wrong with bytes that are not JSON, and where.
+func syntaxWords(raw []byte) string {
+	var whole json.RawMessage
+	err := json.Unmarshal(raw, &whole)
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Sprintf("%s at byte %d", syntax, syntax.Offset)
 	}
-	return err.Error()
+	return "something behind the JSON"
 }
 
-func (e *envelope) checkVersion(object object, strict bool) error {
-	version, ok := object.get("jsonrpc")
+func (e *envelope) checkVersion(version json.RawMessage, strict bool) error {
 	if string(version) == `"2.0"` {
 		return nil
 	}
-	note := "no jsonrpc member"
-	if ok {
-		note = "jsonrpc is " + clip(string(version), 40)
+	words := "no jsonrpc member"
+	if version != nil {
+		words = "jsonrpc is " + clip(string(version), 40)
 	}
 	if strict {
-		return notRPC(`%s, must be "2.0"`, note)
+		return notRPC(`%s, must be "2.0"`, words)
 	}
-	e.notes = append(e.notes, note)
+	e.note("%s", words)
 	return nil
 }
 
 // maxErrorText bounds the message of an error that is looked into, in bytes.
 const maxErrorText = 8 << 10
 
-// readError reads the error member.
-func (e *envelope) readError(raw json.RawMessage) error {
+// readError reads the error member. In the old style, that of JSON-RPC 1.0, an error may be a string, as Go's net/rpc
+// writes it, and an object need not have a code.
+func (e *envelope) readError(raw json.RawMessage, oldStyle bool) error {
 	object, err := readObject(raw)
 	if err != nil {
+		if e.err = oldError(raw); oldStyle && e.err != nil {
+			e.note("error is a string, as in JSON-RPC 1.0")
+			return nil
+		}
+		e.err = nil
 		return notRPC("error is not an object: %s", clip(string(raw), 200))
 	}
-	code, ok := object.get("code")
-	if !ok {
+	e.err = &rpcError{}
+	switch code, ok := object.get("code"); {
+	case ok:
+		n, err := strconv.ParseInt(string(code), 10, 64)
+		if err != nil {
+			e.err = nil
+			return notRPC("error code is not an integer: %s", clip(string(raw), 200))
+		}
+		e.err.Code = int(n)
+	case oldStyle && object.text("message") != "":
+		e.note("error without a code")
+	default:
+		e.err = nil
 		return notRPC("error without a code: %s", clip(string(raw), 200))
 	}
-	n, err := strconv.ParseInt(string(code), 10, 64)
-	if err != nil {
-		return notRPC("error code is not an integer: %s", clip(string(raw), 200))
-	}
-	e.err = &rpcError{Code: int(n)}
 	e.err.Data, _ = object.get("data")
 	message, _ := object.get("message")
 	if json.Unmarshal(message, &e.err.Message) != nil || len(message) == 0 {
-		e.notes = append(e.notes, "error without a message")
+		e.note("error without a message")
 	}
 	e.err.Message = clip(e.err.Message, maxErrorText)
 	return nil
 }
 
+// oldError reads an error that is a string; nil when it is not.
+func oldError(raw json.RawMessage) *rpcError {
+	var message string
+	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &message) != nil {
+		return nil
+	}
+	return &rpcError{Message: clip(message, maxErrorText)}
+}
+
 // object is a JSON object with its members in order, names exactly as written and repetitions kept, which
 // encoding/json's own reading of objects hides.
-type object []struct {
+type object []member
+
+type member struct {
 	name  string
 	value json.RawMessage
 }
@@ -241,35 +354,25 @@ type object []struct {
 // maxMembers bounds the objects that are looked into: envelopes, results and tools have a dozen members.
 const maxMembers = 10_000
 
-// readObject reads raw as an object; the error is a *badMessage.
+// readObject reads raw as an object, whose values are parts of raw; the error is a *badMessage.
 func readObject(raw []byte) (object, error) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	if first, err := decoder.Token(); err != nil || first != json.Delim('{') {
+	members, ok := readMembers(raw)
+	if !ok {
 		return nil, notRPC("not an object")
 	}
-	var o object
-	for decoder.More() {
+	o := make(object, 0, 4)
+	for {
+		name, value, ok := members.next()
+		if !ok {
+			break
+		}
 		if len(o) == maxMembers {
 			return nil, notRPC("an object of more than %d members", maxMembers)
 		}
-		name, err := decoder.Token()
-		if err != nil {
-			return nil, notJSON("not JSON: %s", err)
-		}
-		var value json.RawMessage
-		if err := decoder.Decode(&value); err != nil {
-			return nil, notJSON("not JSON: %s", err)
-		}
-		o = append(o, struct {
-			name  string
-			value json.RawMessage
-		}{name.(string), value})
+		o = append(o, member{name, value})
 	}
-	if _, err := decoder.Token(); err != nil {
-		return nil, notJSON("not JSON: %s", err)
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, notJSON("something behind the JSON")
+	if !members.whole() {
+		return nil, notJSON("not JSON: %s", syntaxWords(raw))
 	}
 	return o, nil
 }
@@ -306,22 +409,6 @@ func (o object) object(name string) (object, bool) {
 func (o object) offers(name string) bool {
 	raw, ok := o.get(name)
 	return ok && !isNull(raw) && string(raw) != "false"
-}
-
-// repeated returns the name of an envelope member that comes more than once, or "".
-func (o object) repeated() string {
-	for _, name := range []string{"jsonrpc", "id", "result", "error", "method"} {
-		seen := 0
-		for _, m := range o {
-			if m.name == name {
-				seen++
-			}
-		}
-		if seen > 1 {
-			return name
-		}
-	}
-	return ""
 }
 
 func isNull(raw json.RawMessage) bool { return string(raw) == "null" }

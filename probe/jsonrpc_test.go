@@ -1,9 +1,11 @@
 package probe_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -73,14 +75,39 @@ func TestEnvelope(t *testing.T) {
 }
 
 func TestEnvelopeOfOldNodes(t *testing.T) {
-	for in, note := range map[string]string{
-		`{"result":1,"error":null,"id":"a"}`:      "no jsonrpc member",
-		`{"jsonrpc":"1.0","id":"a","result":1}`:   "jsonrpc is \"1.0\"",
-		`{"jsonrpc": 2.0 ,"id":"a","result":"x"}`: "jsonrpc is 2.0",
+	type seen struct {
+		Class   probe.Class
+		Code    int
+		Message string // of the error, or of what is wrong
+		Notes   []string
+	}
+	for in, want := range map[string]seen{
+		`{"result":1,"error":null,"id":"a"}`:                           {Notes: []string{"no jsonrpc member", "error null beside a result"}},
+		`{"jsonrpc":"1.0","id":"a","result":1}`:                        {Notes: []string{`jsonrpc is "1.0"`}},
+		`{"jsonrpc": 2.0 ,"id":"a","result":"x"}`:                      {Notes: []string{"jsonrpc is 2.0"}},
+		`{"result":null,"error":"rpc: can't find service X","id":"a"}`: {Message: "rpc: can't find service X", Notes: []string{"no jsonrpc member", "result null beside an error", "error is a string, as in JSON-RPC 1.0"}},
+		`{"error":{"message":"x","name":"Y"},"id":"a"}`:                {Message: "x", Notes: []string{"no jsonrpc member", "error without a code"}},
+		`{"jsonrpc":"2.0","method":"queryTip","result":7,"id":"a"}`:    {Notes: []string{`a member that JSON-RPC does not know: "method"`}},
+		`{"jsonrpc":"2.0","id":"a","result":7,"warnings":[]}`:          {Notes: []string{`a member that JSON-RPC does not know: "warnings"`}},
+		`{"jsonrpc":"2.0","id":"a","error":{"code":0,"message":"x"}}`:  {Message: "x"},
+
+		`{"jsonrpc":"2.0","id":"a","error":"boom"}`:                     {Class: probe.ClassInvalidEnvelope, Message: `error is not an object: "boom"`},
+		`{"error":["boom"],"id":"a"}`:                                   {Class: probe.ClassInvalidEnvelope, Message: `error is not an object: ["boom"]`},
+		`{"error":{"name":"Y"},"id":"a"}`:                               {Class: probe.ClassInvalidEnvelope, Message: `error without a code: {"name":"Y"}`},
+		`{"jsonrpc":"2.0","id":"a","error":{"code":1.5,"message":"x"}}`: {Class: probe.ClassInvalidEnvelope, Message: `error code is not an integer: {"code":1.5,"message":"x"}`},
+		`{"jsonrpc":"2.0","id":"a","error":{"code":1},"result":2}`:      {Class: probe.ClassInvalidEnvelope, Message: "both result and error"},
+		`{"jsonrpc":"2.0","id":"a","\u0069d":"b","result":2}`:           {Class: probe.ClassInvalidEnvelope, Message: `member "id" comes twice`},
+		`{"Result":1,"ID":"a","jsonrpc":"2.0"}`:                         {Class: probe.ClassInvalidEnvelope, Message: "neither result nor error, but Result, ID"},
+		`{"error":null,"id":"a"}`:                                       {Class: probe.ClassInvalidEnvelope, Message: "neither result nor error"},
+		`"ok"`:                                                          {Class: probe.ClassInvalidEnvelope, Message: "not an object but a string"},
 	} {
 		envelope, class, message := probe.ReadEnvelope([]byte(in), false)
-		if class != "" || len(envelope.Notes) == 0 || envelope.Notes[0] != note {
-			t.Errorf("%s: class %q %s, notes %q, want %q", in, class, message, envelope.Notes, note)
+		got := seen{Class: class, Message: message, Notes: envelope.Notes}
+		if envelope.Error != nil {
+			got.Code, got.Message = envelope.Error.Code, envelope.Error.Message
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", in, diff)
 		}
 	}
 }
@@ -93,6 +120,10 @@ func FuzzEnvelope(f *testing.F) {
 		switch {
 		case class == "" && message != "", class != "" && message == "":
 			t.Errorf("%q: class %q with message %q", in, class, message)
+		case class == "" && !json.Valid(bytes.TrimPrefix(in, []byte("\xEF\xBB\xBF"))):
+			t.Errorf("%q: a message that is not JSON", in)
+		case class == probe.ClassInvalidJSON && json.Valid(in) && utf8.Valid(in):
+			t.Errorf("%q: JSON that is called none: %s", in, message)
 		case class == "" && !envelope.Call && envelope.Error == nil && !json.Valid([]byte(envelope.Result)):
 			t.Errorf("%q: result %q is not JSON", in, envelope.Result)
 		case class == "" && envelope.Error != nil && envelope.Result != "":
