@@ -165,7 +165,7 @@ func (u *upgrade) explain(ctx context.Context, err error) error {
 		return p
 	}
 	if u.status != http.StatusSwitchingProtocols {
-		return explainRequest(err)
+		return u.c.explainRequest(err)
 	}
 	_, words, _ := strings.Cut(err.Error(), "WebSocket protocol violation: ") // none for an extension nobody asked for
 	return &problem{class: ClassHTTPStatus, code: u.status, message: "switched protocols, but not to a WebSocket" + after(tidy(words, 200))}
