@@ -19,10 +19,15 @@ const (
 	KindMCP     Kind = "mcp"     // Model Context Protocol over Streamable HTTP, either era
 	KindJSONRPC Kind = "jsonrpc" // any JSON-RPC 2.0 method over HTTP
 	KindEVM     Kind = "evm"     // an Ethereum-like chain node: eth_blockNumber and eth_chainId
+	KindA2A     Kind = "a2a"     // an agent of the Agent2Agent protocol: its card, then a task that does not exist
+	KindACP     Kind = "acp"     // one of the protocols that go by the name ACP: see ACPVariant
+	KindLSP     Kind = "lsp"     // a language server
 )
 
 // Kinds lists every kind a Target may name, in the order in which they are offered.
-func Kinds() []Kind { return []Kind{KindAuto, KindMCP, KindJSONRPC, KindEVM} }
+func Kinds() []Kind {
+	return []Kind{KindAuto, KindMCP, KindJSONRPC, KindEVM, KindA2A, KindACP, KindLSP}
+}
 
 // Era is the generation of MCP an endpoint was last seen to speak.
 type Era string
@@ -31,6 +36,7 @@ type Era string
 const (
 	EraModern Era = "modern" // 2026-07-28 and later: no handshake, every request stands alone
 	EraLegacy Era = "legacy" // up to 2025-11-25: initialize, initialized, session
+	EraSSE    Era = "sse"    // as EraLegacy, over the transport of 2024-11-05: a GET that streams, a POST beside it
 )
 
 // Target is everything needed to ask one endpoint one question.
@@ -65,6 +71,10 @@ type Target struct {
 
 // DefaultTimeout bounds a check whose target names no timeout.
 const DefaultTimeout = 15 * time.Second
+
+// DefaultCommandTimeout bounds a check of a command whose target names no timeout: a package runner that downloads what
+// it runs has been seen to take 12 s before the first answer.
+const DefaultCommandTimeout = 30 * time.Second
 
 // Header is one request header. The value of a secret header is cut out of everything a Result carries.
 type Header struct {

@@ -69,6 +69,7 @@ func orDefault[N int | int64](n, otherwise N) N {
 //	├─ discover → modern | initialize → initialized → tools/list      mcp.go
 //	├─ eth_blockNumber → eth_chainId                                   evm.go
 //	├─ any method                                                      method.go
+//	├─ an agent's card and a task; ACP; a language server              a2a.go, acp.go, lsp.go
 //	└─ each request: ask → line (one connection) → read → judge        ask.go, line.go, reply.go
 func (p *Prober) Probe(ctx context.Context, t Target) Result {
 	c := newConversation(ctx, p, t)
@@ -92,6 +93,12 @@ func (c *conversation) run(ctx context.Context) *Failure {
 		return c.evm(ctx)
 	case KindJSONRPC:
 		return c.method(ctx)
+	case KindA2A:
+		return c.a2a(ctx)
+	case KindACP:
+		return c.acp(ctx)
+	case KindLSP:
+		return c.lsp(ctx)
 	default:
 		return c.auto(ctx)
 	}
@@ -123,8 +130,12 @@ func (p *Prober) version() string {
 
 // timeout returns how long a check of t may take.
 func (t Target) timeout() time.Duration {
-	if t.Timeout > 0 {
+	switch {
+	case t.Timeout > 0:
 		return t.Timeout
+	case t.Command != nil:
+		return DefaultCommandTimeout
+	default:
+		return DefaultTimeout
 	}
-	return DefaultTimeout
 }
