@@ -41,6 +41,7 @@ type answer struct {
 	mine    bool            // the answer carries the id of the question
 	words   string          // what a body that is not JSON-RPC says, in readable text
 	body    []byte          // of the answer to a plain question
+	greeted bool            // the answer to a POST was the beginning of an HTTP+SSE stream
 	problem *problem        // nil when the step went well
 	dialled bool            // a connection came about
 }
@@ -80,6 +81,12 @@ func (c *conversation) ask(ctx context.Context, q question) answer {
 	a.dialled = true
 	a.status, a.header = resp.StatusCode, resp.Header
 	r := c.read(func() { cancel(nil) }, q, resp, watch)
+	if c.resumable(q, r) {
+		resumeCtx, cancelResume := context.WithCancel(dialCtx)
+		defer cancelResume()
+		askCtx, r = resumeCtx, c.resume(resumeCtx, q.inSession(a.header), r, watch)
+	}
+	a.greeted = r.greeted
 	if q.plain {
 		c.judgePlain(askCtx, q, &a, r, watch)
 	} else {
@@ -172,16 +179,21 @@ func (c *conversation) send(dialCtx, ctx context.Context, q question, body []byt
 
 // request makes the HTTP request of q to where the endpoint is.
 func (c *conversation) request(ctx context.Context, q question, body []byte) (*http.Request, error) {
+	where, err := c.at(q.path)
+	if err != nil {
+		return nil, err
+	}
+	return c.requestTo(ctx, where, q, body)
+}
+
+// requestTo makes the HTTP request of q to any place.
+func (c *conversation) requestTo(ctx context.Context, where *url.URL, q question, body []byte) (*http.Request, error) {
 	method, reader := http.MethodPost, io.Reader(bytes.NewReader(body)) // of known length: some servers refuse chunks
 	if q.bare {
 		method = q.method
 	}
 	if len(body) == 0 {
 		reader = nil
-	}
-	where, err := c.at(q.path)
-	if err != nil {
-		return nil, err
 	}
 	req, err := http.NewRequestWithContext(ctx, method, where.String(), reader)
 	if err != nil {

@@ -57,7 +57,7 @@ func TestAuto(t *testing.T) {
 				steps: "server/discover!content_type initialize!content_type"}},
 		"nothing there": {func(t *testing.T) string { return webServer(t, http.StatusNotFound, "text/plain", "no such page") }, "",
 			want{verdict: probe.Down, kind: probe.KindAuto, step: "initialize", class: probe.ClassHTTPStatus, code: 404, message: "404 Not Found: no such page",
-				steps: "server/discover!http_status initialize!http_status"}},
+				steps: "server/discover!http_status initialize!http_status sse!http_status"}},
 		"a known MCP server in trouble is no chain node": {func(t *testing.T) string {
 			return rpcServer(t, `{"jsonrpc":"2.0","id":$id,"error":{"code":-32601,"message":"x"}}`)
 		}, probe.EraLegacy,

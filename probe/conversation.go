@@ -32,7 +32,8 @@ type conversation struct {
 	url       *url.URL // where requests go: the target's URL, or where a redirect has led
 	redirects int
 	line      line
-	stream    stream // where messages go both ways; nil before it is opened, and over plain HTTP
+	stream    stream   // where messages go both ways; nil before it is opened, and over plain HTTP
+	triedSSE  *url.URL // where HTTP+SSE was looked for last; nil when it was not
 	ids       idSource
 	sessions  []peer // opened by the endpoint and not known to be gone
 

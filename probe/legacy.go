@@ -32,12 +32,15 @@ type initializeParams struct {
 // legacy holds the conversation of the older era. A session that is lost in the middle is begun once more.
 func (c *conversation) legacy(ctx context.Context, version string) *Failure {
 	for again := false; ; again = true {
-		p, failure := c.initialize(ctx, version, false)
-		if failure != nil {
-			return failure
+		p, a := c.initialize(ctx, version, false)
+		switch {
+		case c.maybeSSE(a):
+			return c.trySSE(ctx, a)
+		case a.problem != nil:
+			return c.failure(a)
 		}
-		c.result.Kind, c.result.Era, c.result.Facts.Era = KindMCP, EraLegacy, EraLegacy
-		failure = c.initialized(ctx, p)
+		c.learnEra()
+		failure := c.initialized(ctx, p)
 		if failure == nil {
 			_, failure = c.tools(ctx, p)
 		}
@@ -50,10 +53,20 @@ func (c *conversation) legacy(ctx context.Context, version string) *Failure {
 	}
 }
 
-// initialize asks for a handshake in version, and in older ones when the server refuses to negotiate.
-func (c *conversation) initialize(ctx context.Context, version string, aside bool) (peer, *Failure) {
+// learnEra takes note that a handshake came about, and over which transport of HTTP.
+func (c *conversation) learnEra() {
+	era := EraLegacy
+	if _, ok := c.stream.(*httpSSE); ok {
+		era = EraSSE
+	}
+	c.result.Kind, c.result.Era, c.result.Facts.Era = KindMCP, era, era
+}
+
+// initialize asks for a handshake in version, and in older ones when the server refuses to negotiate. Of several refusals
+// it returns the first, unless the last is about something else.
+func (c *conversation) initialize(ctx context.Context, version string, aside bool) (peer, answer) {
 	tried := []string{version}
-	var refused *Failure
+	var refused *answer
 	for {
 		a := c.ask(ctx, question{
 			step: stepInitialize, method: "initialize", mcp: true, aside: aside,
@@ -65,15 +78,15 @@ func (c *conversation) initialize(ctx context.Context, version string, aside boo
 			p := c.readHandshake(&a, version)
 			session.version = p.version
 			p.session = session.session
-			return p, c.failure(a)
+			return p, a
 		}
 		again := c.refusesVersion(&a)
 		if refused == nil || !again {
-			refused = c.failure(a)
+			refused = &a
 		}
 		version = nextVersion(a, tried)
 		if !again || version == "" || len(tried) > maxLadder {
-			return peer{}, refused
+			return peer{}, *refused
 		}
 		tried = append(tried, version)
 	}
@@ -132,7 +145,7 @@ func (c *conversation) openSession(a answer) *peer {
 	if id == "" {
 		return &peer{}
 	}
-	if len(id) > maxSession || !httpguts.ValidHeaderFieldValue(id) {
+	if !sendable(id) {
 		c.flag(a.step, ClassHandshakeInvalid, "the session id cannot be sent back")
 		return &peer{}
 	}
@@ -141,6 +154,9 @@ func (c *conversation) openSession(a answer) *peer {
 	c.deadline = c.limit.Add(-c.closeReserve())
 	return &c.sessions[len(c.sessions)-1]
 }
+
+// sendable reports whether a session id can go out again in a header.
+func sendable(id string) bool { return len(id) <= maxSession && httpguts.ValidHeaderFieldValue(id) }
 
 // forget drops a session that the server no longer knows.
 func (c *conversation) forget(session string) {

@@ -49,11 +49,22 @@ func (p *Prober) clientInfo() implementation {
 //
 //	discover ─ modern ──► tools/list                                     modern.go, tools.go
 //	    └ anything else ─► initialize ─► initialized ─► tools/list       legacy.go
+//	                           └ takes no POST ─► GET ─► endpoint event ─► initialize ─► …  httpsse.go
 //	initialize, remembered as legacy, refused ─► discover
+//	GET, remembered as HTTP+SSE, refused ─► discover
 func (c *conversation) mcp(ctx context.Context) *Failure {
-	if c.target.Era == EraLegacy {
+	switch {
+	case c.target.Era == EraSSE && !c.overStream():
+		return c.sseFirst(ctx)
+	case c.target.Era == EraLegacy || c.target.Era == EraSSE:
 		return c.legacyFirst(ctx)
+	default:
+		return c.modernFirst(ctx)
 	}
+}
+
+// modernFirst asks an endpoint that was last seen to need no handshake, or of which nothing is known.
+func (c *conversation) modernFirst(ctx context.Context) *Failure {
 	d := c.discover(ctx)
 	switch {
 	case d.modern:

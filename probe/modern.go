@@ -183,9 +183,9 @@ func (c *conversation) checkCacheable(step int, result object) bool {
 func (c *conversation) tryHandshake(ctx context.Context) {
 	soft, facts := c.soft, c.result.Facts
 	c.dropStream()
-	_, failure := c.initialize(ctx, legacyVersions[0], true)
+	_, a := c.initialize(ctx, legacyVersions[0], true)
 	c.soft, c.result.Facts = soft, facts
-	if failure == nil {
+	if a.problem == nil {
 		c.warn(stepInitialize, ClassSchemaInvalid, 0, "works for clients that ask for a handshake")
 	}
 }

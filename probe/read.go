@@ -25,6 +25,10 @@ type reading struct {
 	bad      error // why there is no answer: a *badMessage, *problem or the error of the body
 	size     int64
 	finish   func() // lets go of the body; takes up to grace
+
+	greeted bool          // the event stream began as one of HTTP+SSE
+	lastID  string        // of the last event; where an event stream may be resumed
+	retry   time.Duration // when it may be; zero when the server did not say
 }
 
 var errBodyTooLarge = errors.New("body larger than the limit")
@@ -91,6 +95,7 @@ func (c *conversation) readStream(in io.Reader, r *reading, strict bool) {
 	limited := &io.LimitedReader{R: in, N: c.limits.ResponseBytes}
 	events := newEventReader(limited, c.limits.EventBytes)
 	var garbage error
+	defer func() { r.lastID, r.retry = events.lastID, events.retry }()
 	for passed := 0; ; passed++ {
 		if passed == maxEvents {
 			r.bad = &problem{class: ClassSSEFraming, message: fmt.Sprintf("no answer within %d events", maxEvents)}
@@ -99,6 +104,11 @@ func (c *conversation) readStream(in io.Reader, r *reading, strict bool) {
 		e, err := events.next()
 		if err != nil {
 			r.bad = streamEnd(err, garbage, limited.N <= 0, events.unfinished())
+			return
+		}
+		if strict && e.name == "endpoint" {
+			r.greeted = true
+			r.bad = &problem{class: ClassSSENoResponse, message: "a POST was answered with an endpoint event, as HTTP+SSE answers a GET"}
 			return
 		}
 		if len(e.data) == 0 || e.name != "" && e.name != "message" {

@@ -5,6 +5,10 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strconv"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // event is one event of an event stream.
@@ -24,9 +28,13 @@ type eventReader struct {
 	afterCR bool // a LF that follows belongs to the line end before
 	line    []byte
 	size    int // of the event so far
+	id      string
 	name    string
 	data    []byte
 	hasData bool
+
+	lastID string        // of the last event that was complete; where reading may be resumed
+	retry  time.Duration // how long to wait before that; zero when the server did not say
 }
 
 var errEventTooLarge = errors.New("event larger than the limit")
@@ -53,6 +61,7 @@ func (r *eventReader) next() (event, error) {
 		}
 		e := event{name: r.name, data: bytes.TrimSuffix(r.data, []byte("\n"))}
 		dispatch := r.hasData
+		r.lastID = r.id
 		r.size, r.name, r.data, r.hasData = 0, "", nil, false
 		if dispatch {
 			return e, nil
@@ -63,8 +72,13 @@ func (r *eventReader) next() (event, error) {
 // unfinished reports whether the stream ended in the middle of an event.
 func (r *eventReader) unfinished() bool { return r.hasData || len(r.line) > 0 }
 
-// field takes in one line that is not blank. Fields other than data and event (id, retry) serve reconnecting, which a
-// probe does not do.
+// maxEventID bounds the id of an event, which goes out again in a header.
+const maxEventID = 1024
+
+// maxRetry bounds the time that a server may ask to wait before it is called again.
+const maxRetry = time.Hour
+
+// field takes in one line that is not blank. An id that cannot be sent back counts as none.
 func (r *eventReader) field(line []byte) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
@@ -74,6 +88,15 @@ func (r *eventReader) field(line []byte) {
 		r.hasData = true
 	case "event":
 		r.name = string(value)
+	case "id":
+		r.id = ""
+		if len(value) <= maxEventID && httpguts.ValidHeaderFieldValue(string(value)) {
+			r.id = string(value)
+		}
+	case "retry":
+		if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
+			r.retry = min(time.Duration(ms)*time.Millisecond, maxRetry)
+		}
 	}
 }
 

@@ -93,15 +93,12 @@ func (c *conversation) askStream(ctx context.Context, q question) answer {
 	}
 	a.dialled = true
 	impatience.start()
-	c.transcript.message(q.step, true, time.Since(c.started), body)
-	watch.enter(stageWrite)
-	if err := s.send(askCtx, body); err != nil {
+	if err := c.sendOver(askCtx, s, q, body, watch); err != nil {
 		a.problem = c.explainStream(askCtx, err, watch)
 		c.record(q, &a, watch, int64(len(body)), 0)
 		c.dropStream()
 		return a
 	}
-	watch.wrote()
 	r := &reading{media: "application/json"}
 	if !q.notify {
 		c.receiveAnswer(askCtx, s, q, r, id, watch)
@@ -113,6 +110,17 @@ func (c *conversation) askStream(ctx context.Context, q question) answer {
 		c.dropStream()
 	}
 	return a
+}
+
+// sendOver writes the message of q. Over HTTP+SSE that is a request of its own, with headers and times.
+func (c *conversation) sendOver(ctx context.Context, s stream, q question, body []byte, watch *stopwatch) error {
+	if posted, ok := s.(*httpSSE); ok {
+		return posted.post(ctx, q, body, watch)
+	}
+	c.transcript.message(q.step, true, time.Since(c.started), body)
+	watch.enter(stageWrite)
+	defer watch.wrote()
+	return s.send(ctx, body)
 }
 
 // receiveAnswer reads messages until the one that answers q: requests and notifications of the endpoint's own, and late

@@ -188,6 +188,13 @@ func (w *stopwatch) freeze() {
 	}
 }
 
+// thaw takes back freeze: the step goes on.
+func (w *stopwatch) thaw() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.end = time.Time{}
+}
+
 // times returns the latency of the step and its parts, and ends it where that has not been done.
 func (w *stopwatch) times() (latency time.Duration, phases Phases) {
 	w.freeze()
