@@ -23,6 +23,9 @@ type Config struct {
 	Location    string
 	Concurrency int // probes at once
 	Probe       func(ctx context.Context, t probe.Target) probe.Result
+	// Peers returns the heads that other endpoints of the target's chain were seen at; self is the name of the endpoint.
+	// Nil means that there are none.
+	Peers func(ctx context.Context, self string, t probe.Target) []probe.Head
 	// Record keeps a check and says what became of it. After an error the schedule simply goes on.
 	Record func(ctx context.Context, c store.Check) (store.Outcome, error)
 	Log    *slog.Logger
@@ -331,9 +334,12 @@ func (s *Scheduler) check(ctx context.Context, j job) (check store.Check, err er
 			err = errors.New("probe panicked")
 		}
 	}()
-	result := s.cfg.Probe(ctx, j.endpoint.Target(j.state))
+	result := s.cfg.Probe(ctx, s.target(ctx, j))
 	if err := context.Cause(ctx); err != nil {
 		return store.Check{}, err
+	}
+	if !j.state.WantsTranscript(result) {
+		result.Transcript = nil // it would be compressed for nothing
 	}
 	s.mu.Lock()
 	changed := j.entry.gone || !j.entry.endpoint.UpdatedAt.Equal(j.endpoint.UpdatedAt)
@@ -343,6 +349,16 @@ func (s *Scheduler) check(ctx context.Context, j job) (check store.Check, err er
 	}
 	s.metrics.observe(result)
 	return store.NewCheck(j.endpoint.ID, s.cfg.Location, j.due, result), nil
+}
+
+// target is what a probe of j needs. The transcript is asked for each time: whether a check fails is known afterwards.
+func (s *Scheduler) target(ctx context.Context, j job) probe.Target {
+	t := j.endpoint.Target(j.state)
+	t.Transcript = true
+	if s.cfg.Peers != nil {
+		t.Peers = s.cfg.Peers(ctx, j.endpoint.Name, t)
+	}
+	return t
 }
 
 // record hands a check on and learns from what became of it.

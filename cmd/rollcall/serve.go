@@ -82,12 +82,14 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 	} else if err := s.pauseDemo(ctx); err != nil {
 		return nil, err
 	}
+	chains := &headCache{store: db, log: s.log}
 	noticed := make(chan struct{}, 1)
 	s.recorder = store.NewRecorder(store.RecorderConfig{Store: db, Judge: alerts.Judge, Log: s.log, Recorded: wake(noticed)})
 	s.scheduler = scheduler.New(scheduler.Config{
 		Location:    c.location,
 		Concurrency: c.concurrency,
 		Probe:       ask,
+		Peers:       chains.peers,
 		Record:      s.recorder.Record,
 		Log:         s.log,
 		Registerer:  registry,
@@ -110,12 +112,15 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 		PublicURL:      c.publicURL,
 		AdminToken:     c.adminToken,
 		TrustedProxies: []netip.Prefix(c.trustedProxies),
-		Probe:          ask,
-		CheckNow:       s.checkNow,
-		Changed:        s.changed,
-		Period:         scheduler.Period,
-		TestChannel:    s.dispatcher.Test,
-		Backlog:        s.recorder.Waiting,
+		Probe: func(ctx context.Context, t probe.Target) probe.Result {
+			t.Peers = chains.peers(ctx, "", t)
+			return ask(ctx, t)
+		},
+		CheckNow:    s.checkNow,
+		Changed:     s.changed,
+		Period:      scheduler.Period,
+		TestChannel: s.dispatcher.Test,
+		Backlog:     s.recorder.Waiting,
 	})
 	if err != nil {
 		return nil, errors.Join(err, s.closeDemo())
