@@ -122,7 +122,7 @@ func TestMCP(t *testing.T) {
 			want{verdict: up, era: modern, steps: "initialize!version_unsupported server/discover tools/list"}},
 		"no session, no DELETE": {faults(probetest.LegacyOnly(), probetest.NoSession()), legacy, 0,
 			want{verdict: up, era: legacy, steps: "initialize initialized tools/list"}},
-		"without tools": {faults(probetest.NoTools()), "", 0, want{verdict: up, era: modern, steps: "server/discover", tools: -1}},
+		"without tools": {faults(probetest.NoTools()), "", 0, want{verdict: up, era: modern, steps: "server/discover prompts/list", tools: -1}},
 		"many pages": {faults(probetest.LegacyOnly(), probetest.Tools(7), probetest.PageSize(3)), legacy, 0,
 			want{verdict: up, era: legacy, steps: "initialize initialized tools/list tools/list tools/list close", tools: 7}},
 		"one byte at a time": {faults(probetest.LegacyOnly(), probetest.SSE(), probetest.Tools(2), probetest.DripAt("tools/list", 0)), legacy, 0,

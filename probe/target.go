@@ -51,6 +51,7 @@ func (t Target) Validate() []Problem {
 	problems = append(problems, headerProblems(t.Headers)...)
 	problems = append(problems, requestProblems(t)...)
 	problems = append(problems, t.Options.TLS.problems()...)
+	problems = append(problems, t.Options.Canary.problems()...)
 	problems = append(problems, t.Options.versionProblems()...)
 	if t.Timeout < 0 {
 		add("timeout", "must be longer than zero")

@@ -18,18 +18,62 @@ type legacyPage struct {
 	Cursor string `json:"cursor"`
 }
 
-// tools reads all pages of the tool list of an endpoint that declares tools. It reports whether a page lacked what the
-// modern era requires.
+// toolList is what was read of a tool list.
+type toolList struct {
+	pages []toolPage
+	names toolNames
+	count int
+	whole bool // it was read to its end, and every page held a list
+
+	size     int         // of the canonical forms, in bytes
+	formless bool        // some tools have no canonical form: too deep, or too much of it
+	canary   *listedTool // the tool that is to be called
+}
+
+// toolPage is one page of the list.
+type toolPage struct {
+	step  int // of the Result
+	tools []listedTool
+	limit bool // it has more tools than are read
+}
+
+// listedTool is one tool of the list.
+type listedTool struct {
+	name      string
+	form      canonical // empty when it is not kept
+	complaint string    // what is wrong with it at first sight
+	members   object    // of the tool that is to be called only
+}
+
+// tools reads all pages of the tool list of an endpoint that declares tools, judges them, and calls the canary. It reports
+// whether a page lacked what the modern era requires.
+//
+//	readToolList ─► judgeTools (schema.go, contract.go) ─► callCanary (canary.go)
+//	no tools declared, or declared by mistake ─► otherLists (lists.go)
 func (c *conversation) tools(ctx context.Context, p peer) (lacking bool, failure *Failure) {
 	if !p.tools {
-		return false, nil
+		c.missCanary()
+		return c.otherLists(ctx, p)
 	}
-	count := 0
-	names := toolNames{}
+	list := toolList{names: toolNames{}}
+	lacking, failure = c.readToolList(ctx, p, &list)
+	c.judgeTools(p, &list)
+	if failure == nil {
+		return lacking, c.callCanary(ctx, p, &list)
+	}
+	if list.pages == nil && failure.Class == ClassRPCError && failure.Code == codeMethodNotFound && (p.prompts || p.resources) {
+		return c.withoutTools(ctx, p, failure)
+	}
+	return lacking, failure
+}
+
+// readToolList reads the pages of the list until their end, or until a bound on them.
+func (c *conversation) readToolList(ctx context.Context, p peer, list *toolList) (lacking bool, failure *Failure) {
 	seen := map[string]bool{}
+	complete := true
 	var cursor *string
 	for page := 1; ; page++ {
-		a := c.ask(ctx, question{step: stepTools, method: "tools/list", params: c.toolsParams(p, cursor), mcp: true, peer: p})
+		a := c.ask(ctx, question{step: stepTools, method: "tools/list", params: c.listParams(p, cursor), mcp: true, peer: p})
 		if p.era == EraModern {
 			c.refine(&a)
 		} else {
@@ -39,15 +83,18 @@ func (c *conversation) tools(ctx context.Context, p peer) (lacking bool, failure
 			return lacking, c.failure(a)
 		}
 		result, _ := readObject(a.result)
-		cursor = c.nextCursor(a.step, result, p.era)
+		next, readable := c.nextCursor(a.step, result, p.era)
+		cursor = next
 		if cursor != nil && seen[*cursor] {
 			c.flag(a.step, ClassCursorLoop, "page %d leads back to an earlier one", page)
 			return lacking, nil // a server that ignores the cursor has sent the same tools again
 		}
-		more, all := c.readTools(a.step, result, names, maxTools-count)
-		count += more
-		c.result.Facts.Tools = &count
-		if !all {
+		complete = complete && readable
+		if !c.readTools(a.step, result, list) {
+			complete = false
+		}
+		c.result.Facts.Tools = &list.count
+		if list.pages[len(list.pages)-1].limit {
 			return lacking, nil
 		}
 		if p.era == EraModern && c.checkCacheable(a.step, result) {
@@ -55,6 +102,7 @@ func (c *conversation) tools(ctx context.Context, p peer) (lacking bool, failure
 		}
 		switch {
 		case cursor == nil:
+			list.whole = complete
 			return lacking, nil
 		case page >= c.limits.Pages:
 			c.flag(a.step, ClassPageLimit, "more than %d pages", c.limits.Pages)
@@ -64,7 +112,7 @@ func (c *conversation) tools(ctx context.Context, p peer) (lacking bool, failure
 	}
 }
 
-func (c *conversation) toolsParams(p peer, cursor *string) any {
+func (c *conversation) listParams(p peer, cursor *string) any {
 	switch {
 	case p.era == EraModern:
 		return c.modernParams(cursor)
@@ -75,26 +123,26 @@ func (c *conversation) toolsParams(p peer, cursor *string) any {
 	}
 }
 
-// nextCursor returns the cursor of the next page, nil at the end of the list. The empty cursor ends a legacy list and
-// is a cursor like any other in the modern era.
-func (c *conversation) nextCursor(step int, result object, era Era) *string {
+// nextCursor returns the cursor of the next page, nil at the end of the list, and whether it could be read. The empty
+// cursor ends a legacy list and is a cursor like any other in the modern era.
+func (c *conversation) nextCursor(step int, result object, era Era) (next *string, readable bool) {
 	raw, ok := result.get("nextCursor")
 	if !ok || isNull(raw) {
-		return nil
+		return nil, true
 	}
 	var cursor string
 	if json.Unmarshal(raw, &cursor) != nil {
 		c.flag(step, ClassSchemaInvalid, "nextCursor is not a string")
-		return nil
+		return nil, false
 	}
 	if len(cursor) > maxCursor {
 		c.flag(step, ClassSchemaInvalid, "nextCursor is larger than %d bytes", maxCursor)
-		return nil
+		return nil, false
 	}
 	if cursor == "" && era == EraLegacy {
-		return nil
+		return nil, true
 	}
-	return &cursor
+	return &cursor, true
 }
 
 // Bounds on a tool list. Servers of real use have hundreds of tools at most; a stranger's list must not fill the memory.
@@ -103,55 +151,124 @@ const (
 	maxToolName = 256    // bytes; the specification recommends 128 characters at most
 )
 
-// toolNames are the names seen on all pages.
-type toolNames map[string]bool
-
-// readTools counts the tools of a page and flags those that clients refuse. One bad tool does not discard the others. It
-// reads no more than room of them, and reports whether that was all.
-func (c *conversation) readTools(step int, result object, names toolNames, room int) (count int, all bool) {
+// readTools reads the tools of a page into the list, until there are maxTools of them, and reports whether the page held a
+// list at all.
+func (c *conversation) readTools(step int, result object, list *toolList) bool {
+	list.pages = append(list.pages, toolPage{step: step})
+	page := &list.pages[len(list.pages)-1]
 	raw, _ := result.get("tools")
 	tools := json.NewDecoder(bytes.NewReader(raw))
 	if first, err := tools.Token(); err != nil || first != json.Delim('[') {
 		c.flag(step, ClassSchemaInvalid, "the result has no list of tools")
-		return 0, true
+		return false
 	}
-	const most = 5 // complaints to be shown
-	var complaints []string
-	bad := 0
 	for tools.More() {
-		if count == room {
-			c.flag(step, ClassPageLimit, "more than %d tools", maxTools)
-			return count, false
+		if list.count == maxTools {
+			page.limit = true
+			return true
 		}
 		var tool json.RawMessage
 		if err := tools.Decode(&tool); err != nil {
-			break // not to be: the whole answer was read as JSON
+			return false // not to be: the whole answer was read as JSON
 		}
-		count++
-		if complaint := names.check(tool); complaint != "" {
-			bad++
-			if len(complaints) < most {
+		list.count++
+		page.tools = append(page.tools, c.readTool(tool, list))
+	}
+	return true
+}
+
+// readTool looks at one tool. One bad tool does not discard the others.
+func (c *conversation) readTool(raw json.RawMessage, list *toolList) listedTool {
+	members, err := readObject(raw)
+	if err != nil {
+		list.formless = true
+		return listedTool{complaint: "a tool is not an object"}
+	}
+	tool := listedTool{name: members.text("name"), complaint: list.names.check(members)}
+	if form, err := c.toolForm(members); err == nil && list.size+len(form.json) <= maxContract {
+		tool.form = form
+		list.size += len(form.json)
+	} else {
+		list.formless = true
+	}
+	if canary := c.target.Options.Canary; canary != nil && tool.name == canary.Tool && list.canary == nil {
+		called := tool
+		called.members, _ = readObject(bytes.Clone(raw)) // not of the answer itself, which may be megabytes
+		list.canary = &called
+	}
+	return tool
+}
+
+// judgeTools flags the tools that clients refuse, and makes the contract of a list that was read to its end. Schemas that
+// an earlier check found sound are not judged again.
+func (c *conversation) judgeTools(p peer, list *toolList) {
+	judge := newSchemaJudge(p, c.target.Command == nil)
+	contract := c.takeContract(p, list)
+	known := contract != nil && c.target.Memory.SoundTools == judge.rules()+contract.Hash
+	sound := true
+	for _, page := range list.pages {
+		var complaints []string
+		for _, tool := range page.tools {
+			complaint := tool.complaint
+			if complaint == "" && !known {
+				complaint = judge.tool(tool)
+			}
+			if complaint != "" {
 				complaints = append(complaints, complaint)
 			}
 		}
+		c.complain(page, complaints)
+		sound = sound && complaints == nil
 	}
-	if bad > 0 {
-		c.flag(step, ClassSchemaInvalid, "%d of %d tools are invalid: %s", bad, count, strings.Join(complaints, "; "))
+	if judge.unjudged > 0 {
+		c.warn(stepTools, ClassSchemaInvalid, 0, "%d of %d tools are too large for their schemas to be judged", judge.unjudged, list.count)
 	}
-	return count, true
+	if contract == nil {
+		return
+	}
+	c.result.Memory.SoundTools = ""
+	if sound && judge.unjudged == 0 {
+		c.result.Memory.SoundTools = judge.rules() + contract.Hash
+	}
 }
 
-// check says what is wrong with a tool, "" when nothing is.
-func (names toolNames) check(raw json.RawMessage) string {
-	tool, err := readObject(raw)
-	if err != nil {
-		return "a tool is not an object"
+// complain flags what is wrong with a page of tools.
+func (c *conversation) complain(page toolPage, complaints []string) {
+	const most = 5 // complaints to be shown
+	if len(complaints) > 0 {
+		c.flag(page.step, ClassSchemaInvalid, "%d of %d tools are invalid: %s", len(complaints), len(page.tools),
+			strings.Join(complaints[:min(len(complaints), most)], "; "))
 	}
+	if page.limit {
+		c.flag(page.step, ClassPageLimit, "more than %d tools", maxTools)
+	}
+}
+
+// takeContract keeps the contract of a list that was read to its end; nil when it was not, or not wholly.
+func (c *conversation) takeContract(p peer, list *toolList) *Contract {
+	if !list.whole || list.formless {
+		return nil
+	}
+	var tools []listedTool
+	for _, page := range list.pages {
+		tools = append(tools, page.tools...)
+	}
+	contract := newContract(c.target.contractKey(p.era), tools)
+	c.result.Contract = contract
+	c.result.Facts.Contract = contract.Hash
+	return contract
+}
+
+// toolNames are the names seen on all pages.
+type toolNames map[string]bool
+
+// check says what is wrong with a tool at first sight, "" when nothing is.
+func (names toolNames) check(tool object) string {
 	name := tool.text("name")
 	if name == "" {
 		return "a tool has no name"
 	}
-	short := clip(name, 64)
+	short := shortName(name)
 	if len(name) > maxToolName {
 		return fmt.Sprintf("%s has a name longer than %d bytes", short, maxToolName)
 	}
@@ -170,3 +287,6 @@ func (names toolNames) check(raw json.RawMessage) string {
 	}
 	return ""
 }
+
+// shortName is the name of a tool as it stands in a complaint.
+func shortName(name string) string { return clip(name, 64) }

@@ -48,7 +48,7 @@ func ModernOnly() Fault { return func(b *behaviour) { b.modernOnly = true } }
 // Tools sets the number of tools.
 func Tools(n int) Fault { return func(b *behaviour) { b.tools = n } }
 
-// NoTools makes a server offer prompts only: it declares no tools and does not know tools/list.
+// NoTools makes a server offer one prompt only: it declares no tools and does not know tools/list.
 func NoTools() Fault { return func(b *behaviour) { b.noTools = true } }
 
 // PageSize cuts the list of tools into pages of n.
@@ -219,6 +219,8 @@ func (x *exchange) answerModern() {
 		x.modernResult(map[string]any{"supportedVersions": []string{supported}, "capabilities": x.capabilities()})
 	case x.RPCMethod == "tools/list" && !x.b.noTools:
 		x.listTools()
+	case x.RPCMethod == "prompts/list" && x.b.noTools:
+		x.answerList("prompts", prompts)
 	default:
 		x.rpcError(http.StatusNotFound, codeUnknownMethod, "Method not found: "+x.RPCMethod, nil)
 	}
@@ -229,6 +231,8 @@ func (x *exchange) modernResult(result map[string]any) {
 	result["_meta"] = map[string]any{metaServerInfo: serverInfo}
 	x.result(result)
 }
+
+var prompts = []map[string]any{{"name": "greet", "description": "Says hello."}}
 
 var serverInfo = map[string]any{"name": "probetest", "version": "1.0.0"}
 
@@ -257,6 +261,8 @@ func (x *exchange) answerLegacy() {
 		x.status = http.StatusAccepted
 	case x.RPCMethod == "tools/list" && !x.b.noTools:
 		x.listTools()
+	case x.RPCMethod == "prompts/list" && x.b.noTools:
+		x.answerList("prompts", prompts)
 	default:
 		x.rpcError(http.StatusOK, codeUnknownMethod, "Method not found", nil)
 	}
