@@ -50,7 +50,8 @@ func (p *Prober) tlsConfig(t Target, host string) (*tls.Config, error) {
 		if err != nil {
 			return nil, &problem{class: ClassProbeError, message: "the client certificate and its key cannot be used"}
 		}
-		config.Certificates = []tls.Certificate{pair}
+		// In place of Certificates, which is left out when the server's list of authorities does not name its issuer.
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 	}
 	return config, nil
 }
@@ -355,7 +356,7 @@ func (c *conversation) invalidWords(invalid x509.CertificateInvalidError, presen
 	}
 	what := "the certificate"
 	if len(presented) > 0 && !invalid.Cert.Equal(presented[0]) {
-		what = "the certificate of " + authorityName(invalid.Cert)
+		what = "the certificate of " + authorityName(invalid.Cert) + ", which vouches for that of the server,"
 	}
 	return what + " " + c.datesWords(invalid.Cert)
 }

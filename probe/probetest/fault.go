@@ -1,6 +1,7 @@
 package probetest
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -29,6 +30,7 @@ type behaviour struct {
 	emptyCursor            bool
 	frozen                 *uint64
 	tls                    tlsMode
+	tlsConfig              *tls.Config // by TLSWith
 	twists                 []twist
 }
 
@@ -292,3 +294,9 @@ func TLS() Fault { return func(b *behaviour) { b.tls = tlsGood } }
 
 // BadTLS makes the server speak TLS with a self-signed certificate that expired yesterday.
 func BadTLS() Fault { return func(b *behaviour) { b.tls = tlsExpired } }
+
+// TLSWith makes the server speak TLS as config says, which must hold a certificate. It speaks HTTP/2 when config offers
+// "h2". [Server.CertPool] and [Server.Certificate] tell nothing of it.
+func TLSWith(config *tls.Config) Fault {
+	return func(b *behaviour) { b.tls, b.tlsConfig = tlsGiven, config }
+}

@@ -34,7 +34,8 @@ type Server struct {
 	t      testing.TB
 	addr   string
 	answer func(*exchange) // how the server answers when nothing is wrong
-	cert   *certificate    // nil for plain HTTP
+	cert   *certificate    // nil for plain HTTP, and with TLSWith
+	secure *tls.Config     // nil for plain HTTP
 
 	mu       sync.Mutex // guards everything below
 	behave   behaviour
@@ -72,7 +73,11 @@ func newServer(t testing.TB, path string, answer func(*exchange), faults []Fault
 	s.SetFaults(faults...)
 	scheme := "http"
 	if s.behave.tls != tlsNone {
-		s.cert = newCertificate(t, s.behave.tls)
+		s.secure = s.behave.tlsConfig
+		if s.secure == nil {
+			s.cert = newCertificate(t, s.behave.tls)
+			s.secure = &tls.Config{Certificates: []tls.Certificate{s.cert.pair}}
+		}
 		scheme = "https"
 	}
 	s.Start()
@@ -94,8 +99,8 @@ func (s *Server) Start() {
 		s.t.Fatalf("probetest: listen on %s: %v", s.addr, err)
 	}
 	s.addr = l.Addr().String()
-	if s.cert != nil {
-		l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{s.cert.pair}})
+	if s.secure != nil {
+		l = tls.NewListener(l, s.secure)
 	}
 	r := &run{over: make(chan struct{})}
 	// What the server thinks of broken connections is the point of a test, not news.
