@@ -24,6 +24,18 @@ var meanings = map[probe.Class]string{
 	probe.ClassIDMismatch:      "The answer belonged to another request: the server or a cache in front of it mixes up answers.",
 	probe.ClassRPCError:        "The server is reachable and refused the request with an error of its own.",
 
+	probe.ClassFraming:            "Messages on the connection cannot be told apart: something else than the expected protocol is spoken there.",
+	probe.ClassSSEEndpointMissing: "The event stream did not say where to post: a proxy holds it back, or it is no MCP server.",
+	probe.ClassSSEEndpointInvalid: "The event stream names a place to post to that cannot be reached: often the server's inner address.",
+
+	probe.ClassSpawn:     "The command could not be started: the program is missing, or may not be run.",
+	probe.ClassExitEarly: "The process ended before it had answered: it most likely lacks an argument, a variable or a service.",
+
+	probe.ClassWrongChain:         "The node serves another chain than the one expected: its network setting is wrong, or the address leads elsewhere.",
+	probe.ClassHeadBehind:         "The node is far behind the others of its chain: it has lost its peers, or cannot keep up.",
+	probe.ClassHeadStalled:        "The node answers, but no block has come for much longer than its chain takes to make one.",
+	probe.ClassSubscriptionSilent: "The node accepts a subscription and delivers nothing, though its calls may be answered.",
+
 	probe.ClassVersionUnsupported: "The server is alive but speaks no protocol version that we share with it.",
 	probe.ClassAssertionFailed:    "The server answered, but not with what an endpoint of this kind must answer.",
 }

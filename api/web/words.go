@@ -1,6 +1,7 @@
 package web
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rollcallhq/rollcall/probe"
@@ -42,17 +43,46 @@ func tagOf(status any) Tag {
 
 // kindWords names a kind for people.
 func kindWords(k probe.Kind) string {
-	switch k {
-	case probe.KindAuto:
-		return "Auto"
-	case probe.KindMCP:
-		return "MCP"
-	case probe.KindJSONRPC:
-		return "JSON-RPC"
-	case probe.KindEVM:
-		return "EVM node"
+	if words, ok := kinds[k]; ok {
+		return words
 	}
 	return string(k)
+}
+
+// kinds are the names that kinds go by among people.
+var kinds = map[probe.Kind]string{
+	"auto": "Auto", "mcp": "MCP", "jsonrpc": "JSON-RPC", "a2a": "A2A agent", "acp": "ACP", "lsp": "Language server",
+	"evm": "EVM node", "bitcoin": "Bitcoin-like node", "solana": "Solana node", "cometbft": "CometBFT node (Cosmos)",
+	"substrate": "Substrate node (Polkadot)", "starknet": "Starknet node", "near": "NEAR node", "sui": "Sui node",
+	"aptos": "Aptos node", "tron": "TRON node", "xrpl": "XRP Ledger node", "stellar-rpc": "Stellar RPC", "ton-v2": "TON node",
+	"filecoin": "Filecoin node", "hedera-relay": "Hedera relay", "cln": "Core Lightning", "electrum": "Electrum server",
+	"ogmios": "Ogmios (Cardano)", "beacon": "Ethereum beacon node",
+}
+
+// KindGroup is a part of the list of kinds that can be chosen.
+type KindGroup struct {
+	Label string // empty for what belongs to no group
+	Kinds []probe.Kind
+}
+
+// GroupKinds sorts kinds into groups, in the order in which they come. What is in no other group is a family of chains.
+func GroupKinds(all []probe.Kind) []KindGroup {
+	groups := []KindGroup{{Label: ""}, {Label: "MCP"}, {Label: "JSON-RPC"}, {Label: "Agents & editors"}, {Label: "Chains"}}
+	for _, k := range all {
+		i := 4
+		switch k {
+		case "auto":
+			i = 0
+		case "mcp":
+			i = 1
+		case "jsonrpc":
+			i = 2
+		case "a2a", "acp", "lsp":
+			i = 3
+		}
+		groups[i].Kinds = append(groups[i].Kinds, k)
+	}
+	return slices.DeleteFunc(groups, func(g KindGroup) bool { return len(g.Kinds) == 0 })
 }
 
 // meaning is what a class means to somebody who reads it for the first time at night, and what to look at.
@@ -94,7 +124,40 @@ var meanings = map[probe.Class]meaning{
 	probe.ClassCursorLoop:         {"the pages of a list go round in circles", "Each cursor must lead on."},
 	probe.ClassPageLimit:          {"a list with too many pages", "The probe reads only so many pages."},
 	probe.ClassAssertionFailed:    {"a result that this kind of endpoint must not give", "Look at what the node answers: it may be starting or broken."},
-	probe.ClassSlow:               {"slower than allowed", "The answer was right but took longer than the endpoint's own limit."},
+
+	probe.ClassTLSExpiring:   {"the certificate ends soon", "Renew it. If it renews itself, find out why it has not."},
+	probe.ClassTLSUnverified: {"the certificate was not verified", "The endpoint is set to accept any certificate. Give it the CA that signed the certificate instead."},
+	probe.ClassFraming:       {"messages cannot be told apart", "Look at the endpoint's framing setting, and at what else the server writes to the connection."},
+
+	probe.ClassAuthServer:         {"no access token could be had", "The endpoint was not asked. Look at the authorization server and at the token URL."},
+	probe.ClassCredentialExpiring: {"the credential ends soon", "Renew it in the endpoint's settings before it does."},
+	probe.ClassSSEEndpointMissing: {"the stream does not say where to post", "An HTTP+SSE stream begins with an endpoint event. A proxy that buffers may hold it back."},
+	probe.ClassSSEEndpointInvalid: {"the stream names a place to post to that cannot be right", "The endpoint event must lead to the same origin. Behind a proxy, servers often name their inner address."},
+
+	probe.ClassSpawn:           {"the command could not be started", "Check that the program is installed where this service runs, and that it may run it."},
+	probe.ClassExitEarly:       {"the process ended before it had answered", "Run the command by hand: it often says why. It may lack a variable or an argument."},
+	probe.ClassStdoutPollution: {"writes other things than messages to its output", "Logs belong on standard error: some clients give up at the first stray line."},
+	probe.ClassNoShutdown:      {"did not end when its input did", "A server over standard streams must end when its input is closed."},
+
+	probe.ClassToolError:    {"the canary tool says that it failed", "The server answers, the tool does not work. Look at what the tool depends on."},
+	probe.ClassCanaryFailed: {"the canary tool does not do what is expected", "Check that the tool is still there, takes these arguments, and what its answer should hold."},
+
+	probe.ClassWrongChain:         {"serves another chain than expected", "Check the node's network setting, or the chain in the endpoint's settings."},
+	probe.ClassStarting:           {"is starting", "The node is warming up. If that takes long, its log says what it is doing."},
+	probe.ClassSyncing:            {"is catching up", "The node says itself that it is behind. Wait, and watch whether the distance shrinks."},
+	probe.ClassHeadLagging:        {"is a little behind", "Its newest block is older or lower than those of other nodes. Look at its peers and its load."},
+	probe.ClassHeadBehind:         {"is far behind", "Its newest block is very old or far below those of other nodes. Look at its peers, its disk and its log."},
+	probe.ClassHeadStalled:        {"no block comes any more", "The node answers and stands still. Look at its peers, and restart it if it has enough of them."},
+	probe.ClassChainHalted:        {"the whole chain stands still", "Every endpoint of this chain is at the same height. Nothing is wrong with this node alone."},
+	probe.ClassHeadRegressed:      {"the height went down", "Behind a load balancer, nodes differ. Otherwise the chain was rolled back."},
+	probe.ClassChainFork:          {"has another block than its peers at the same height", "It may follow a fork that loses, or have been forked off by an upgrade that it missed."},
+	probe.ClassFinality:           {"finality does not follow", "Blocks come but are not made final. Look at the consensus client and at the chain's own status."},
+	probe.ClassClockSkew:          {"a block from the future", "Either the clock of this service or that of the chain's block makers is wrong."},
+	probe.ClassSubscriptionSilent: {"a subscription that delivers nothing", "Calls may work all the same. Look at proxies between, and at the node's limit of subscriptions."},
+
+	probe.ClassCardInvalid:     {"the agent card lacks what it must hold", "Clients find the agent by its card. Hold it against the specification of its version."},
+	probe.ClassDialectMismatch: {"speaks another version than it says", "The card and the agent disagree about the protocol's version. Update one of them."},
+	probe.ClassSlow:            {"slower than allowed", "The answer was right but took longer than the endpoint's own limit."},
 }
 
 // means says in a few words what a class means; a class that is not in the list stands for itself.
