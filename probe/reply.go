@@ -11,14 +11,13 @@ import (
 // judge decides what an answer means, from the lowest layer that is wrong:
 //
 //	a result with our id        the step went well, whatever status or type it came with (they become warnings)
-//	the status speaks           bot wall, 401, 403, 402, 429, 421: even a JSON-RPC error in the body is its explanation
+//	the status speaks           bot wall, 401, 403, 402, 429, 421, 451: even a JSON-RPC error in the body is its explanation
 //	a JSON-RPC error            rpc_error with its code, whatever the status
 //	another 3xx, 4xx, 5xx       http_status
 //	the body                    cut short, too large, no JSON, no envelope, an answer to something else
 func (c *conversation) judge(ctx context.Context, q question, a *answer, r *reading, id string, watch *stopwatch) {
 	if q.notify || q.bare {
-		a.words = bodyWords(r.body)
-		a.problem = c.judgeStatus(q, a, r)
+		c.judgeAside(q, a, r)
 		return
 	}
 	c.readAnswer(q, a, r, id)
@@ -43,6 +42,31 @@ func (c *conversation) judge(ctx context.Context, q question, a *answer, r *read
 	a.problem = c.judgeBody(ctx, a, r, watch)
 }
 
+// judgeAside judges what needs no answer: a notification, the end of a session. MCP has servers that answer a
+// notification with anything; elsewhere an error in JSON-RPC means that it was refused.
+func (c *conversation) judgeAside(q question, a *answer, r *reading) {
+	a.words = bodyWords(r.body)
+	if !q.notify || q.mcp || len(trimSpace(r.body)) == 0 {
+		a.problem = c.judgeStatus(q, a, r)
+		return
+	}
+	envelope, err := readEnvelope(r.body, false)
+	if err == nil && !envelope.call {
+		c.spokeRPC, r.found, a.rpc = true, true, envelope.err
+	}
+	if p := c.statusSpeaks(q, a, r); p != nil {
+		a.problem = p
+		return
+	}
+	if a.rpc != nil {
+		a.problem = c.rpcProblem(a.rpc)
+		return
+	}
+	if a.problem = c.judgeStatus(q, a, r); a.problem == nil && r.found {
+		c.warn(q.step, ClassInvalidEnvelope, 0, "a notification was answered with a result")
+	}
+}
+
 // readAnswer takes the JSON-RPC response out of what was read.
 func (c *conversation) readAnswer(q question, a *answer, r *reading, id string) {
 	if !r.found && r.bad == nil {
@@ -57,7 +81,10 @@ func (c *conversation) readAnswer(q question, a *answer, r *reading, id string) 
 		return
 	}
 	c.spokeRPC = true
-	a.mine = r.envelope.answers(id) || q.noID && r.envelope.id == nil
+	// With one request on a connection of HTTP, an answer that names none can be to no other. One that names another may
+	// come from a cache, and null is for those that could not read the request.
+	nameless := r.envelope.id == nil && (q.noID || a.status != 0 && !q.mcp && r.envelope.result != nil)
+	a.mine = nameless || r.envelope.answers(id)
 	a.result, a.rpc = r.envelope.result, r.envelope.err
 	if !a.mine {
 		r.bad = &problem{class: ClassIDMismatch, message: fmt.Sprintf("asked with id %q, answered with %s", id, idWords(r.envelope))}
@@ -81,8 +108,11 @@ func (c *conversation) noteOddities(q question, a *answer, r *reading) {
 	for _, note := range r.envelope.notes {
 		c.warn(q.step, ClassInvalidEnvelope, 0, "%s", note)
 	}
-	if !a.mine && !r.envelope.anonymous() {
+	switch {
+	case !a.mine && !r.envelope.anonymous():
 		c.warn(q.step, ClassIDMismatch, 0, "an error with %s", idWords(r.envelope))
+	case a.result != nil && r.envelope.id == nil && !q.noID:
+		c.warn(q.step, ClassIDMismatch, 0, "a result without an id")
 	}
 	if !jsonMedia(r.media) && r.media != "text/event-stream" {
 		c.warn(q.step, ClassContentType, 0, "JSON-RPC sent as %s", orNone(r.media))
@@ -103,17 +133,30 @@ func orNone(media string) string {
 	return media
 }
 
-func rpcProblem(e *rpcError) *problem {
-	class := ClassRPCError
-	if e.Code == http.StatusTooManyRequests || quotaWords(e.Message) {
-		class = ClassRateLimited
-	}
+// problemOf reads an error that no family has a table for. The code is told as it came; what it means is taken from codes
+// that are HTTP statuses in disguise, and from words that servers use for refusals.
+func (c *conversation) problemOf(e *rpcError) *problem {
 	message := e.Message
 	if message == "" {
 		message = "an error without a message"
 	}
+	class := ClassRPCError
+	switch {
+	case e.Code == http.StatusTooManyRequests, e.Code == http.StatusPaymentRequired, quotaWords(e.Message):
+		class = ClassRateLimited
+	case e.Code == http.StatusForbidden && c.target.hasCredentials():
+		class = ClassAuthForbidden
+	case e.Code == http.StatusUnauthorized, e.Code == http.StatusForbidden, e.Code == codeA2AUnauthorized, authWords(e.Message):
+		class = ClassAuthRequired
+		if c.target.hasCredentials() {
+			class = ClassCredentialRejected
+		}
+	}
 	return &problem{class, e.Code, message}
 }
+
+// codeA2AUnauthorized is what the Go SDK of A2A answers without credentials.
+const codeA2AUnauthorized = -31401
 
 // judgeBody explains an answer with a good status that holds no response to our request.
 func (c *conversation) judgeBody(ctx context.Context, a *answer, r *reading, watch *stopwatch) *problem {
@@ -125,10 +168,14 @@ func (c *conversation) judgeBody(ctx context.Context, a *answer, r *reading, wat
 		}
 		return p
 	}
-	if bad.class == ClassInvalidJSON && len(r.body) > 0 && !jsonMedia(r.media) && r.media != "text/event-stream" {
+	switch body := trimSpace(r.body); {
+	case bad.class == ClassInvalidJSON && len(body) == 0 && r.media != "text/event-stream":
+		return &problem{bad.class, a.status, statusWords(a.status) + " with an empty body: a web server answers, not a JSON-RPC one"}
+	case bad.class == ClassInvalidJSON && !jsonMedia(r.media) && r.media != "text/event-stream":
 		return &problem{ClassContentType, a.status, fmt.Sprintf("answered with %s in place of JSON-RPC%s", orNone(r.media), after(a.words))}
+	default:
+		return &problem{bad.class, a.status, bad.message}
 	}
-	return &problem{bad.class, a.status, bad.message}
 }
 
 // after puts words behind a colon when there are any.
@@ -145,15 +192,20 @@ func bodyWords(body []byte) string {
 	if object, err := readObject(body); err == nil {
 		return objectWords(object)
 	}
-	text := string(body)
-	if strings.Contains(text, "<") {
-		_, rest := cutFold(text, "<title")
+	text := string(body[:min(len(body), maxPage)])
+	if _, rest := cutFold(text, "<title"); rest != "" {
 		_, rest, _ = strings.Cut(rest, ">")
 		title, _ := cutFold(rest, "</title")
 		return tidy(title, 200)
 	}
+	if strings.HasPrefix(strings.TrimSpace(text), "<") {
+		return ""
+	}
 	return tidy(text, 200)
 }
+
+// maxPage bounds how much of a page is searched for its title, in bytes.
+const maxPage = 64 << 10
 
 func objectWords(o object) string {
 	if inner, ok := o.object("error"); ok {

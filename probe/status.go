@@ -22,6 +22,8 @@ func (c *conversation) statusSpeaks(q question, a *answer, r *reading) *problem 
 		return &problem{ClassBlocked, a.status, "a bot wall answered: " + words}
 	case a.status == http.StatusTooManyRequests || a.status == http.StatusPaymentRequired:
 		return &problem{ClassRateLimited, a.status, words}
+	case a.status == http.StatusUnavailableForLegalReasons:
+		return &problem{ClassBlocked, a.status, words} // to callers from where we are
 	case a.status == http.StatusUnauthorized:
 		return c.unauthorized(q, a, words)
 	case a.status == http.StatusMisdirectedRequest,
@@ -40,6 +42,9 @@ func (c *conversation) judgeStatus(q question, a *answer, r *reading) *problem {
 		return p
 	}
 	message := statusMessage(a.status, a.words)
+	if hint := c.statusHint(a); hint != "" && !q.bare {
+		message += " (" + hint + ")"
+	}
 	success := a.status >= 200 && a.status < 300
 	switch {
 	case success && (q.notify || q.bare):
@@ -47,7 +52,7 @@ func (c *conversation) judgeStatus(q question, a *answer, r *reading) *problem {
 	case a.status == http.StatusOK:
 		return nil
 	case success && len(r.body) == 0 && r.bad != nil && r.size == 0:
-		return &problem{ClassHTTPStatus, a.status, message + " without an answer"}
+		return &problem{ClassHTTPStatus, a.status, statusWords(a.status) + " without an answer"}
 	case success:
 		return nil
 	default:
@@ -61,6 +66,56 @@ func (c *conversation) answerWords(a *answer) string {
 		return a.rpc.Message
 	}
 	return a.words
+}
+
+// statusHint says what a status means for an endpoint of JSON-RPC, where that is more than its name.
+func (c *conversation) statusHint(a *answer) string {
+	switch a.status {
+	case http.StatusMethodNotAllowed:
+		if allow := c.text(a.header.Get("Allow"), 60); allow != "" {
+			return "this path does not take POST, only " + allow
+		}
+		return "this path does not take POST"
+	case http.StatusUpgradeRequired, http.StatusSwitchingProtocols:
+		return "this may be the address of a WebSocket, " + webSocketScheme(c.url.Scheme) + "://"
+	default:
+		return statusHints[a.status]
+	}
+}
+
+func webSocketScheme(scheme string) string {
+	if scheme == "https" {
+		return "wss"
+	}
+	return "ws"
+}
+
+// statusHints holds the hints that are the same everywhere; those from 520 on are Cloudflare's.
+var statusHints = map[int]string{
+	http.StatusMovedPermanently:      "a redirect that does not say where to",
+	http.StatusFound:                 "a redirect that does not say where to",
+	http.StatusSeeOther:              "a redirect that does not say where to",
+	http.StatusTemporaryRedirect:     "a redirect that does not say where to",
+	http.StatusPermanentRedirect:     "a redirect that does not say where to",
+	http.StatusNotFound:              "nothing at this path",
+	http.StatusGone:                  "nothing at this path any more",
+	http.StatusNotAcceptable:         "the server offers no JSON",
+	http.StatusRequestTimeout:        "the server gave up waiting",
+	http.StatusLengthRequired:        "something on the way took the Content-Length off the request",
+	http.StatusRequestEntityTooLarge: "the request is larger than the server takes",
+	http.StatusUnsupportedMediaType:  "the server does not take application/json",
+	http.StatusNotImplemented:        "the server does not know POST",
+	http.StatusBadGateway:            "the gateway has no sound answer from the server behind it",
+	http.StatusServiceUnavailable:    "overloaded, or the gateway has no server to ask",
+	http.StatusGatewayTimeout:        "the gateway waited in vain for the server behind it",
+	520:                              "the server behind the gateway answered something odd",
+	521:                              "the server behind the gateway refuses connections",
+	522:                              "no connection from the gateway to the server behind it",
+	523:                              "the gateway does not reach the server behind it",
+	524:                              "the gateway waited in vain for the server behind it",
+	525:                              "no TLS between the gateway and the server behind it",
+	526:                              "the certificate of the server behind the gateway is not valid",
+	530:                              "the gateway does not know the server behind it",
 }
 
 func statusWords(status int) string {
@@ -91,7 +146,25 @@ func quotaWords(s string) bool {
 	s = strings.ToLower(s)
 	for _, words := range []string{
 		"rate limit", "ratelimit", "rate-limit", "too many requests", "quota", "request limit", "limit exceeded", "requests limited to",
-		"reached the free tier", "/billing", "capacity exceeded", "exceeded its compute units", "throttled",
+		"reached the free tier", "/billing", "capacity exceeded", "capacity limit", "exceeded its compute units", "throttled", "usage limit",
+		"out of credits", "credits exhausted", "exceeded the maximum number of requests",
+	} {
+		if strings.Contains(s, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// authWords reports whether a message says in words what a 401 says by number.
+func authWords(s string) bool {
+	s = strings.ToLower(s)
+	if strings.HasPrefix(s, "unauthorized") || strings.HasPrefix(s, "unauthenticated") || strings.HasPrefix(s, "not authenticated") {
+		return true
+	}
+	for _, words := range []string{
+		"must be authenticated", "must authenticate", "authentication required", "authentication failed", "authorization required",
+		"missing api key", "api key is missing", "api key required", "api key is required", "invalid api key", "api key is invalid",
 	} {
 		if strings.Contains(s, words) {
 			return true

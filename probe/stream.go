@@ -237,7 +237,7 @@ func (c *conversation) rpcProblem(e *rpcError) *problem {
 			return p
 		}
 	}
-	return rpcProblem(e)
+	return c.problemOf(e)
 }
 
 // explainStream turns an error of a stream into a problem.
