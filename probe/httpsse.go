@@ -194,7 +194,7 @@ func (s *httpSSE) greeting(ctx, streamCtx context.Context, q question, a *answer
 		}
 		return endpointMissing(first.err, q.within)
 	}
-	c.transcript.message(q.step, false, time.Since(c.started), slicesOf("event: ", first.event.name, "\ndata: ", string(first.event.data)))
+	c.transcript.message(q.step, false, time.Since(c.started), fmt.Appendf(nil, "event: %s\ndata: %s", first.event.name, first.event.data))
 	if first.event.name != "endpoint" {
 		return &problem{ClassSSEEndpointMissing, a.status, "the event stream begins with a message, not with an endpoint event"}
 	}
@@ -202,8 +202,6 @@ func (s *httpSSE) greeting(ctx, streamCtx context.Context, q question, a *answer
 	s.endpoint = endpoint
 	return p
 }
-
-func slicesOf(parts ...string) []byte { return []byte(strings.Join(parts, "")) }
 
 // refusal explains an answer to the GET that is no event stream; nil when it is one.
 func (s *httpSSE) refusal(q question, a *answer, resp *http.Response) *problem {
@@ -374,7 +372,9 @@ func (s *httpSSE) judgeReceipt(q question, resp *http.Response, r *reading) erro
 	if p := s.c.judgeStatus(q, &a, r); p != nil {
 		if !s.taken && (a.status == http.StatusNotFound || a.status == http.StatusMethodNotAllowed) {
 			p.class = ClassSSEEndpointInvalid
-			p.message = fmt.Sprintf("the endpoint event names %s: %s", RedactURL(s.endpoint.Path), p.message)
+			where := *s.endpoint
+			where.RawQuery = ""
+			p.message = fmt.Sprintf("the endpoint event names %s: %s", RedactURL(where.String()), p.message)
 		}
 		return p
 	}

@@ -32,6 +32,9 @@ type exchange struct {
 	chatty  bool            // with a comment and a notification in front of the answer
 	priming bool            // with an event of empty data in front
 	drip    *time.Duration  // pause between any two bytes
+	feeds   bool            // an event stream of HTTP+SSE, in place of an answer
+	to      *feed           // on this event stream, and 202 here; nil: here
+	broken  *broken         // as a stream that ends before the answer, if not nil
 }
 
 // maxRequest bounds what a server reads; no probe sends more.
@@ -90,6 +93,8 @@ func readRequest(r *http.Request, body []byte) Request {
 	switch {
 	case r.Method == http.MethodDelete:
 		req.Step = "close"
+	case r.Method == http.MethodGet:
+		req.Step = "sse"
 	case req.RPCMethod == "notifications/initialized":
 		req.Step = "initialized"
 	default:
@@ -130,6 +135,7 @@ func (x *exchange) rpcError(status, code int, message string, data any) {
 // plain answers without JSON-RPC.
 func (x *exchange) plain(status int, contentType, body string) {
 	x.status, x.stream, x.payload, x.raw = status, false, nil, []byte(body)
+	x.feeds, x.to, x.broken = false, nil, nil
 	if x.header.Get("Content-Type") == "" {
 		x.header.Set("Content-Type", contentType)
 	}
@@ -191,6 +197,17 @@ func event(message []byte) []byte {
 
 // send sends the answer and ends it.
 func (x *exchange) send() {
+	switch {
+	case x.feeds:
+		x.sendFeed()
+		return
+	case x.to != nil:
+		x.sendOver(x.to)
+		return
+	case x.broken != nil:
+		x.breakOff(*x.broken)
+		return
+	}
 	contentType, body := x.body()
 	x.head(contentType, len(body))
 	x.write(body)

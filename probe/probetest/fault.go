@@ -1,6 +1,8 @@
 package probetest
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -28,6 +30,12 @@ type behaviour struct {
 	noTools                bool
 	cursorLoop             bool
 	emptyCursor            bool
+	echoVersion            bool
+	keepSessions           bool
+	padding                int    // bytes of each tool's description
+	endpoint, firstEvent   string // of an HTTP+SSE stream
+	postStreams            bool
+	changedFirst           bool
 	frozen                 *uint64
 	tls                    tlsMode
 	tlsConfig              *tls.Config // by TLSWith
@@ -181,6 +189,86 @@ func HalfBodyAt(step string) Fault {
 	})
 }
 
+// TooLongAt announces n bytes more than the answer has, sends all of it and drops the connection.
+func TooLongAt(step string, n int) Fault {
+	return replace(step, func(x *exchange) {
+		contentType, body := x.body()
+		x.stream = false
+		x.head(contentType, len(body)+n)
+		x.write(body)
+		panic(http.ErrAbortHandler)
+	})
+}
+
+// GzipAt compresses the answer although nobody offered to read that.
+func GzipAt(step string) Fault {
+	return replace(step, func(x *exchange) {
+		contentType, body := x.body()
+		var packed bytes.Buffer
+		w := gzip.NewWriter(&packed)
+		w.Write(body)
+		w.Close()
+		x.header.Set("Content-Encoding", "gzip")
+		x.head(contentType, packed.Len())
+		x.write(packed.Bytes())
+	})
+}
+
+// StreamTextAt answers with an event stream as it is written in text. Every $message in it becomes the JSON-RPC message.
+func StreamTextAt(step, text string) Fault {
+	return replace(step, func(x *exchange) {
+		x.stream = true
+		x.head("text/event-stream", -1)
+		x.write([]byte(strings.ReplaceAll(text, "$message", string(x.message()))))
+	})
+}
+
+// ResumeAt ends the event stream before the answer, after an event that tells its id and how long to wait, and does so
+// again to all but the last of n GETs that take it up there. A wait of zero is not told.
+func ResumeAt(step string, wait time.Duration, n int) Fault {
+	return colour(step, func(x *exchange) { x.broken = &broken{x.message(), wait, n} })
+}
+
+// broken is an event stream that ended before its answer.
+type broken struct {
+	message []byte
+	wait    time.Duration
+	left    int // GETs until the answer comes
+}
+
+func (x *exchange) breakOff(b broken) {
+	x.s.mu.Lock()
+	x.s.fed++
+	id := fmt.Sprintf("event-%d", x.s.fed)
+	x.s.held[id] = b
+	x.s.mu.Unlock()
+	text := "id: " + id + "\n"
+	if b.wait > 0 {
+		text += fmt.Sprintf("retry: %d\n", b.wait.Milliseconds())
+	}
+	x.stream = true
+	x.head("text/event-stream", -1)
+	x.write([]byte(text + "data: \n\n"))
+}
+
+// takeUp answers a GET that goes on where a stream ended.
+func (x *exchange) takeUp() {
+	id := x.Header.Get("Last-Event-Id")
+	x.s.mu.Lock()
+	b, ok := x.s.held[id]
+	delete(x.s.held, id)
+	x.s.mu.Unlock()
+	switch {
+	case !ok || !x.b.noSession && !x.knowsSession():
+		x.plain(http.StatusNotFound, "text/plain", "no such stream")
+	case b.left > 1:
+		b.left--
+		x.broken = &b
+	default:
+		x.stream, x.raw = true, b.message
+	}
+}
+
 // HugeBodyAt answers well, in a message with n bytes of white space in it.
 func HugeBodyAt(step string, n int) Fault {
 	return colour(step, func(x *exchange) {
@@ -267,6 +355,23 @@ func (x *exchange) redirect(status int, location string) {
 func Unauthorized(wwwAuthenticate string) Fault {
 	return all(header("WWW-Authenticate", wwwAuthenticate),
 		StatusAt("", http.StatusUnauthorized, "application/json", `{"error":"unauthorized"}`))
+}
+
+// RefuseAgents answers everything with 403 to clients that do not say who they are: an empty User-Agent, or that of a
+// library.
+func RefuseAgents() Fault {
+	return func(b *behaviour) {
+		b.twists = append(b.twists, twist{
+			match: func(x *exchange) bool {
+				agent := x.Header.Get("User-Agent")
+				return agent == "" || strings.HasPrefix(agent, "Go-http-client")
+			},
+			replace: func(x *exchange) {
+				x.plain(http.StatusForbidden, "text/html", "<html><title>Access denied</title>error code: 1010</html>")
+				x.send()
+			},
+		})
+	}
 }
 
 // RateLimited answers everything with 429 and, unless it is empty, a Retry-After header.

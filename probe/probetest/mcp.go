@@ -81,22 +81,50 @@ func NoSession() Fault { return func(b *behaviour) { b.noSession = true } }
 
 // LoseSession makes a server forget every session right after its initialize.
 func LoseSession() Fault {
+	return LoseSessionAt("", http.StatusNotFound, codeSessionNotFound, "Session not found")
+}
+
+// LoseSessionAt makes a server forget a session when it comes to a step, and say so in words and numbers of its own.
+func LoseSessionAt(step string, status, code int, message string) Fault {
 	return func(b *behaviour) {
 		b.twists = append(b.twists, twist{
-			match:   func(x *exchange) bool { return x.session() != "" && x.Step != "initialize" && x.Step != "close" },
-			replace: (*exchange).loseSession,
+			match: func(x *exchange) bool {
+				return x.session() != "" && x.Step != "initialize" && x.Step != "close" && at(step)(x)
+			},
+			replace: func(x *exchange) {
+				x.s.mu.Lock()
+				delete(x.s.sessions, x.session())
+				x.s.mu.Unlock()
+				x.stream = false
+				x.rpcError(status, code, message, nil)
+				x.send()
+			},
 		})
 	}
 }
 
-func (x *exchange) loseSession() {
-	x.s.mu.Lock()
-	delete(x.s.sessions, x.session())
-	x.s.mu.Unlock()
-	x.stream = false
-	x.rpcError(http.StatusNotFound, codeSessionNotFound, "Session not found", nil)
-	x.send()
+// KeepSessions makes a server say that it has closed a session, and keep it.
+func KeepSessions() Fault { return func(b *behaviour) { b.keepSessions = true } }
+
+// EchoVersion makes a server negotiate any version that it is asked for.
+func EchoVersion() Fault { return func(b *behaviour) { b.echoVersion = true } }
+
+// NoVersionHeader makes a server refuse an initialize that carries the header by which later requests name the version
+// that was negotiated.
+func NoVersionHeader() Fault {
+	return func(b *behaviour) {
+		b.twists = append(b.twists, twist{
+			match: func(x *exchange) bool { return x.Step == "initialize" && x.Header.Get("Mcp-Protocol-Version") != "" },
+			replace: func(x *exchange) {
+				x.rpcError(http.StatusBadRequest, codeServerError, "Bad Request: Unsupported protocol version", nil)
+				x.send()
+			},
+		})
+	}
 }
+
+// Padding makes the description of each tool n bytes long.
+func Padding(n int) Fault { return func(b *behaviour) { b.padding = n } }
 
 // Quirk is a way in which servers that only know initialize answer server/discover.
 type Quirk string
@@ -149,6 +177,8 @@ func (x *exchange) answerMCP() {
 	switch {
 	case x.HTTPMethod == http.MethodDelete && !x.b.modernOnly:
 		x.deleteSession()
+	case x.HTTPMethod == http.MethodGet && x.Header.Get("Last-Event-Id") != "":
+		x.takeUp()
 	case x.HTTPMethod != http.MethodPost:
 		x.header.Set("Allow", "POST")
 		x.plain(http.StatusMethodNotAllowed, "text/plain", "Method Not Allowed")
@@ -290,7 +320,7 @@ func (x *exchange) initialize() {
 		return
 	}
 	supported := x.legacyVersions()
-	known := slices.Contains(supported, asked.ProtocolVersion)
+	known := slices.Contains(supported, asked.ProtocolVersion) || x.b.echoVersion
 	if x.b.strictVersion && !known {
 		x.rpcError(http.StatusBadRequest, codeInvalidParams, "Unsupported protocol version",
 			map[string]any{"supported": supported, "requested": asked.ProtocolVersion})
@@ -330,7 +360,9 @@ func (x *exchange) deleteSession() {
 		x.rpcError(http.StatusNotFound, codeSessionNotFound, "Session not found", nil)
 		return
 	}
-	delete(x.s.sessions, x.session())
+	if !x.b.keepSessions {
+		delete(x.s.sessions, x.session())
+	}
 }
 
 // listTools answers one page. Cursors are page numbers, the first page has none.
@@ -347,7 +379,7 @@ func (x *exchange) listTools() {
 	}
 	tools := []map[string]any{}
 	for i := first; i < min(first+size, x.b.tools); i++ {
-		tools = append(tools, tool(i))
+		tools = append(tools, tool(i, x.b.padding))
 	}
 	result := map[string]any{"tools": tools}
 	modern := x.speaksModern()
@@ -387,10 +419,10 @@ func (x *exchange) cursor() *string {
 	return params.Cursor
 }
 
-func tool(i int) map[string]any {
+func tool(i, padding int) map[string]any {
 	return map[string]any{
 		"name":        fmt.Sprintf("tool-%d", i+1),
-		"description": "Answers what it was asked.",
+		"description": "Answers what it was asked." + strings.Repeat(" x", padding/2),
 		"inputSchema": map[string]any{
 			"type":       "object",
 			"properties": map[string]any{"question": map[string]any{"type": "string"}},

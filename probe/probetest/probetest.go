@@ -40,8 +40,11 @@ type Server struct {
 	mu       sync.Mutex // guards everything below
 	behave   behaviour
 	requests []Request
-	sessions map[string]bool // sessions opened and not deleted
-	opened   int             // sessions opened ever
+	sessions map[string]bool   // sessions opened and not deleted
+	opened   int               // sessions opened ever
+	feeds    map[string]*feed  // event streams of HTTP+SSE that are open
+	fed      int               // such streams opened ever
+	held     map[string]broken // streams that ended early, by the id of their last event
 	height   uint64
 	running  *run // nil while stopped
 }
@@ -55,7 +58,7 @@ type run struct {
 
 // Request is one request as the server received it.
 type Request struct {
-	Step       string // the name a probe gives to it: the RPC method, "initialized", or "close" for a DELETE
+	Step       string // the name a probe gives to it: the RPC method, "initialized", "close" for a DELETE, "sse" for a GET
 	RPCMethod  string // "tools/list"; empty when the body held none
 	HTTPMethod string
 	URI        string // path and query
@@ -69,7 +72,10 @@ type Request struct {
 // newServer starts a server whose endpoint lies at path.
 func newServer(t testing.TB, path string, answer func(*exchange), faults []Fault) *Server {
 	t.Helper()
-	s := &Server{t: t, addr: "127.0.0.1:0", answer: answer, sessions: map[string]bool{}, height: firstHeight}
+	s := &Server{
+		t: t, addr: "127.0.0.1:0", answer: answer,
+		sessions: map[string]bool{}, feeds: map[string]*feed{}, held: map[string]broken{}, height: firstHeight,
+	}
 	s.SetFaults(faults...)
 	scheme := "http"
 	if s.behave.tls != tlsNone {
