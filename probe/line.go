@@ -17,6 +17,7 @@ type line struct {
 	conn      *http.ClientConn
 	origin    string // scheme and address that conn leads to
 	used      bool   // conn has carried an answer
+	http2     bool   // spoken on conn
 }
 
 // dialError is an error from before there was a connection.
@@ -35,6 +36,9 @@ func (l *line) roundTrip(dialCtx, ctx context.Context, build func(context.Contex
 		}
 		if err := l.connect(dialCtx, req.URL, watch); err != nil {
 			return nil, dialError{err}
+		}
+		if l.http2 {
+			req.Proto = "HTTP/2.0" // for the transcript: net/http does not look at it
 		}
 		connected(req)
 		reused := l.used
@@ -80,6 +84,8 @@ func (l *line) connect(ctx context.Context, u *url.URL, watch *stopwatch) error 
 		return err
 	}
 	l.conn, l.origin = conn, origin
+	_, secured := watch.learnt()
+	l.http2 = secured != nil && secured.protocol == "h2" || secured == nil && l.transport.Protocols != nil && l.transport.Protocols.UnencryptedHTTP2()
 	return nil
 }
 
@@ -96,7 +102,7 @@ func (l *line) close() {
 	if l.conn != nil {
 		l.conn.Close()
 	}
-	l.conn, l.origin, l.used = nil, "", false
+	l.conn, l.origin, l.used, l.http2 = nil, "", false, false
 }
 
 // dialAddress returns the host and port that u leads to, the host as DNS knows it.

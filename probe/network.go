@@ -2,7 +2,6 @@ package probe
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/base64"
@@ -184,15 +183,15 @@ func (p *Prober) askProxy(ctx context.Context, proxy *url.URL, to string) (net.C
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	tunnel, err := negotiate(conn, proxy, to)
-	if !stop() && err == nil {
+	err = negotiate(conn, proxy, to)
+	if !stop() {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
-	return tunnel, nil
+	return conn, nil
 }
 
 // dialProxy connects to the proxy itself.
@@ -215,34 +214,28 @@ func (p *Prober) dialProxy(ctx context.Context, proxy *url.URL) (net.Conn, error
 }
 
 // negotiate sends the CONNECT request and reads the answer to it.
-func negotiate(conn net.Conn, proxy *url.URL, to string) (net.Conn, error) {
+func negotiate(conn net.Conn, proxy *url.URL, to string) error {
 	request := "CONNECT " + to + " HTTP/1.1\r\nHost: " + to + "\r\n"
 	if user := proxy.User; user != nil {
 		password, _ := user.Password()
 		request += "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)) + "\r\n"
 	}
 	if _, err := io.WriteString(conn, request+"\r\n"); err != nil {
-		return nil, err
+		return err
 	}
 	in := bufio.NewReader(io.LimitReader(conn, maxProxyAnswer))
 	resp, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect}) //nolint:bodyclose // closing conn ends it
 	if err != nil {
-		return nil, proxyProblem(proxy, "no answer to CONNECT: %s", netWords(err))
+		return proxyProblem(proxy, "no answer to CONNECT: %s", netWords(err))
 	}
 	switch {
 	case resp.StatusCode == http.StatusProxyAuthRequired:
-		return nil, proxyProblem(proxy, "407, it wants other credentials than those it is set with")
+		return proxyProblem(proxy, "407, it wants other credentials than those it is set with")
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
-		return nil, proxyProblem(proxy, "%s to CONNECT %s", statusWords(resp.StatusCode), to)
+		return proxyProblem(proxy, "%s to CONNECT %s", statusWords(resp.StatusCode), to)
 	}
-	early, _ := in.Peek(in.Buffered()) // of a server that speaks first
-	return &tunnelled{Conn: conn, in: io.MultiReader(bytes.NewReader(early), conn)}, nil
+	if in.Buffered() > 0 { // a server of HTTP or TLS does not speak first
+		return proxyProblem(proxy, "something behind its answer to CONNECT")
+	}
+	return nil
 }
-
-// tunnelled is a connection through a proxy.
-type tunnelled struct {
-	net.Conn
-	in io.Reader
-}
-
-func (t *tunnelled) Read(p []byte) (int, error) { return t.in.Read(p) }

@@ -32,7 +32,7 @@ func (t *transcript) sent(step string, at time.Duration, req *http.Request, body
 		path = "/" + path
 	}
 	var head strings.Builder
-	fmt.Fprintf(&head, "%s %s HTTP/1.1\nHost: %s\n", req.Method, t.secrets.Cut(path), req.URL.Host)
+	fmt.Fprintf(&head, "%s %s %s\nHost: %s\n", req.Method, t.secrets.Cut(path), req.Proto, req.URL.Host)
 	t.writeHeader(&head, req.Header)
 	if req.ContentLength > 0 {
 		fmt.Fprintf(&head, "Content-Length: %d\n", req.ContentLength)
