@@ -72,7 +72,7 @@ func (c *conversation) callCanary(ctx context.Context, p peer, list *toolList) *
 		c.judgeCanary(&a, canary)
 		return nil
 	}
-	if p.era == EraLegacy && a.status != http.StatusOK { // in a result, words about a session are the tool's own
+	if p.era != EraModern && a.status != http.StatusOK { // in a result, words about a session are the tool's own
 		c.noticeLoss(&a, p)
 	}
 	return c.canaryProblem(&a)

@@ -110,7 +110,7 @@ type differ struct {
 	output bool // in its outputSchema
 	work   int
 	tired  bool               // there was more to compare than we are willing to
-	seen   map[[2]string]bool // pairs of references that were compared
+	seen   map[[2]string]bool // pairs of references that were compared: what changed behind them is told once
 	before map[string]any     // the whole schemas, which references point into
 	after  map[string]any
 }
@@ -320,13 +320,16 @@ func (d *differ) compare(at place, before, after any, depth int) {
 		d.seen[pair] = true
 	}
 	d.work += 1 + len(old) + len(now)
-	d.compareTypes(at, before, after, old, now)
+	told := d.compareTypes(at, before, after, old, now)
 	d.compareProperties(at, old, now, depth)
 	d.compareEnums(at, old, now)
 	for _, keyword := range []string{"items", "additionalProperties"} {
 		d.compareBelow(at, keyword, old, now, depth)
 	}
 	for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
+		if told && hasMember(old, keyword) != hasMember(now, keyword) {
+			continue // alternatives are another way to say which types there are
+		}
 		d.compareBranches(at, keyword, old, now, depth)
 	}
 	d.compareRest(at, old, now)
@@ -400,12 +403,17 @@ func lookUp(ref string, document any) (any, error) {
 	return document, nil
 }
 
-// compareTypes compares which types of values two schemas take.
-func (d *differ) compareTypes(at place, before, after any, oldMembers, nowMembers map[string]any) {
+func hasMember(members map[string]any, name string) bool {
+	_, ok := members[name]
+	return ok
+}
+
+// compareTypes compares which types of values two schemas take, and reports whether they differ.
+func (d *differ) compareTypes(at place, before, after any, oldMembers, nowMembers map[string]any) bool {
 	old, oldKnown := typesOf(before, oldMembers, 0)
 	now, nowKnown := typesOf(after, nowMembers, 0)
 	if oldKnown == nowKnown && slices.Equal(old, now) {
-		return
+		return false
 	}
 	takesOld := !nowKnown || oldKnown && covers(now, old) // whatever was right still is
 	givesOld := !oldKnown || nowKnown && covers(old, now) // whatever comes was possible before
@@ -420,6 +428,7 @@ func (d *differ) compareTypes(at place, before, after any, oldMembers, nowMember
 	default:
 		d.add(TypeChanged, RankBreaking, at.in("type"), "must be %s, was %s", is, was)
 	}
+	return true
 }
 
 // typesOf returns the types that a schema takes, sorted, and false when it takes any or does not say. The schema false

@@ -68,7 +68,7 @@ func (j *schemaJudge) judge(form canonical) string {
 			return "has an invalid " + name + ": " + complaint
 		}
 	}
-	if output, ok := tool["outputSchema"].(map[string]any); ok && j.peer.era == EraLegacy && output["type"] != "object" {
+	if output, ok := tool["outputSchema"].(map[string]any); ok && j.peer.era != EraModern && output["type"] != "object" {
 		return `has an outputSchema that is not of type "object"` // which the modern era allows
 	}
 	if j.headers {
@@ -101,7 +101,7 @@ func (j *schemaJudge) schema(schema any) string {
 // anyDraft reports whether a schema that does not name its draft may be of an older one: it is JSON Schema 2020-12 since
 // the version 2025-11-25 of MCP (SEP-1613), and was nobody's word before.
 func (j *schemaJudge) anyDraft() bool {
-	return j.peer.era == EraLegacy && j.peer.version < legacyVersions[0]
+	return j.peer.era != EraModern && j.peer.version < legacyVersions[0]
 }
 
 // schemaDraft is a version of JSON Schema.

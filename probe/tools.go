@@ -139,7 +139,7 @@ func (c *conversation) nextCursor(step int, result object, era Era) (next *strin
 		c.flag(step, ClassSchemaInvalid, "nextCursor is larger than %d bytes", maxCursor)
 		return nil, false
 	}
-	if cursor == "" && era == EraLegacy {
+	if cursor == "" && era != EraModern {
 		return nil, true
 	}
 	return &cursor, true
