@@ -21,14 +21,15 @@ func (c *conversation) auto(ctx context.Context) *Failure {
 		return failure
 	}
 	c.begin()
-	height := c.askEVM(ctx, "eth_blockNumber")
+	evm := presetOf(KindEVM)
+	height := c.askCall(ctx, evm, evm.Calls[0])
 	if refused := height.rpc; refused != nil && height.problem.class == ClassRPCError && refused.Code == failure.Code {
 		c.result.Kind = KindJSONRPC
 		c.fail(&height, ClassCapabilityMissing, "speaks JSON-RPC, but neither MCP nor the methods of an EVM node: name a method to ask for")
 		height.problem.code = refused.Code
 		return c.failure(height)
 	}
-	return c.evmFrom(ctx, height)
+	return c.chainFrom(ctx, evm, &height)
 }
 
 // plainRPC reports whether a failed handshake looks like that of a JSON-RPC server which does not know the method.

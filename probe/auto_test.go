@@ -46,7 +46,7 @@ func TestAuto(t *testing.T) {
 		"legacy MCP": {func(t *testing.T) string { return probetest.MCP(t, probetest.LegacyOnly()).URL }, "",
 			want{verdict: probe.Up, kind: probe.KindMCP, era: probe.EraLegacy, steps: legacySteps}},
 		"a chain node": {func(t *testing.T) string { return probetest.EVM(t).URL }, "",
-			want{verdict: probe.Up, kind: probe.KindEVM, steps: "server/discover!rpc_error initialize!rpc_error eth_blockNumber eth_chainId"}},
+			want{verdict: probe.Up, kind: probe.KindEVM, steps: "server/discover!rpc_error initialize!rpc_error " + evmSteps}},
 		"another JSON-RPC server": {func(t *testing.T) string {
 			return rpcServer(t, `{"jsonrpc":"2.0","id":$id,"error":{"code":-32601,"message":"Method not found"}}`)
 		}, "",

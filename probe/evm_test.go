@@ -7,6 +7,9 @@ import (
 	"github.com/rollcallhq/rollcall/probe/probetest"
 )
 
+// evmSteps are those of a node that knows heights and its chain, and nothing more.
+const evmSteps = "eth_blockNumber eth_chainId eth_getBlockByNumber eth_syncing"
+
 func TestEVM(t *testing.T) {
 	down := probe.Down
 	assertion := probe.ClassAssertionFailed
@@ -15,8 +18,8 @@ func TestEVM(t *testing.T) {
 		height uint64
 		want   want
 	}{
-		"healthy":     {nil, 0x13df1ab, want{verdict: probe.Up, kind: probe.KindEVM, steps: "eth_blockNumber eth_chainId"}},
-		"height zero": {probetest.ResultAt("eth_blockNumber", `"0x0"`), 0, want{verdict: probe.Up, steps: "eth_blockNumber eth_chainId"}},
+		"healthy":     {nil, 0x13df1ab, want{verdict: probe.Up, kind: probe.KindEVM, steps: evmSteps}},
+		"height zero": {probetest.ResultAt("eth_blockNumber", `"0x0"`), 0, want{verdict: probe.Up, steps: evmSteps}},
 		"no height": {probetest.ResultAt("eth_blockNumber", `null`), 0,
 			want{verdict: down, step: "eth_blockNumber", class: assertion, message: "null", steps: "eth_blockNumber!assertion_failed"}},
 		"a number": {probetest.ResultAt("eth_blockNumber", `7`), 0, want{verdict: down, step: "eth_blockNumber", class: assertion, steps: "eth_blockNumber!assertion_failed"}},
@@ -33,7 +36,7 @@ func TestEVM(t *testing.T) {
 		"an error": {probetest.RPCErrorAt("eth_blockNumber", 500, -32000, "header not found"), 0,
 			want{verdict: down, step: "eth_blockNumber", class: probe.ClassRPCError, code: -32000, message: "header not found", steps: "eth_blockNumber!rpc_error"}},
 		"an old envelope": {probetest.EnvelopeAt("eth_chainId", `{"id":$id,"result":"0x1","error":null}`), 0,
-			want{verdict: probe.Up, steps: "eth_blockNumber eth_chainId", warnings: []string{"eth_chainId invalid_envelope", "eth_chainId invalid_envelope"}}},
+			want{verdict: probe.Up, steps: evmSteps, warnings: []string{"eth_chainId invalid_envelope", "eth_chainId invalid_envelope"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := probetest.EVM(t)

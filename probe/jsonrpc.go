@@ -38,6 +38,7 @@ type rpcError struct {
 	Code    int
 	Message string
 	Data    json.RawMessage
+	raw     json.RawMessage // the whole object: some families say the most in members of their own
 }
 
 // envelope is one JSON-RPC message as it was received.
@@ -309,7 +310,7 @@ func (e *envelope) readError(raw json.RawMessage, oldStyle bool) error {
 		e.err = nil
 		return notRPC("error is not an object: %s", clip(string(raw), 200))
 	}
-	e.err = &rpcError{}
+	e.err = &rpcError{raw: raw}
 	switch code, ok := object.get("code"); {
 	case ok:
 		n, err := strconv.ParseInt(string(code), 10, 64)

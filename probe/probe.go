@@ -7,18 +7,18 @@ package probe
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
 // Kind says which protocol an endpoint speaks. Kinds are stored as they are and never renamed.
 type Kind string
 
-// The kinds this package can probe.
+// The kinds this package can probe, beside the families of chains in family.go.
 const (
 	KindAuto    Kind = "auto"    // find out which of the others it is
 	KindMCP     Kind = "mcp"     // Model Context Protocol over Streamable HTTP, either era
 	KindJSONRPC Kind = "jsonrpc" // any JSON-RPC 2.0 method over HTTP
-	KindEVM     Kind = "evm"     // an Ethereum-like chain node: eth_blockNumber and eth_chainId
 	KindA2A     Kind = "a2a"     // an agent of the Agent2Agent protocol: its card, then a task that does not exist
 	KindACP     Kind = "acp"     // one of the protocols that go by the name ACP: see ACPVariant
 	KindLSP     Kind = "lsp"     // a language server
@@ -26,7 +26,7 @@ const (
 
 // Kinds lists every kind a Target may name, in the order in which they are offered.
 func Kinds() []Kind {
-	return []Kind{KindAuto, KindMCP, KindJSONRPC, KindEVM, KindA2A, KindACP, KindLSP}
+	return slices.Concat([]Kind{KindAuto, KindMCP, KindJSONRPC}, families, []Kind{KindA2A, KindACP, KindLSP})
 }
 
 // Era is the generation of MCP an endpoint was last seen to speak.
@@ -169,7 +169,7 @@ type Facts struct {
 	LagBlocks         *int64     `json:"lag_blocks,omitempty"` // behind the reference of the peers; nil when there is none
 	Finalized         *uint64    `json:"finalized,omitempty"`  // height
 	Syncing           *bool      `json:"syncing,omitempty"`    // as the node says itself
-	ChainID           string     `json:"chain_id,omitempty"`   // decimal, of any size
+	ChainID           string     `json:"chain_id,omitempty"`   // as the chain names itself: a number in decimal, a genesis hash, a name
 	TLSExpiresAt      *time.Time `json:"tls_expires_at,omitempty"`
 	RemoteAddr        string     `json:"remote_addr,omitempty"` // the address that was checked and dialled
 }

@@ -67,7 +67,7 @@ func orDefault[N int | int64](n, otherwise N) N {
 //
 //	Probe
 //	├─ discover → modern | initialize → initialized → tools/list      mcp.go
-//	├─ eth_blockNumber → eth_chainId                                   evm.go
+//	├─ what the preset of a chain's family says                        chain.go, presets/
 //	├─ any method                                                      method.go
 //	├─ an agent's card and a task; ACP; a language server              a2a.go, acp.go, lsp.go
 //	└─ each request: ask → line (one connection) → read → judge        ask.go, line.go, reply.go
@@ -89,8 +89,6 @@ func (c *conversation) run(ctx context.Context) *Failure {
 	switch c.target.Kind {
 	case KindMCP:
 		return c.mcp(ctx)
-	case KindEVM:
-		return c.evm(ctx)
 	case KindJSONRPC:
 		return c.method(ctx)
 	case KindA2A:
@@ -99,8 +97,10 @@ func (c *conversation) run(ctx context.Context) *Failure {
 		return c.acp(ctx)
 	case KindLSP:
 		return c.lsp(ctx)
-	default:
+	case KindAuto:
 		return c.auto(ctx)
+	default:
+		return c.chain(ctx, presetOf(c.target.Kind))
 	}
 }
 
