@@ -50,7 +50,11 @@ func (c *conversation) judgeAside(q question, a *answer, r *reading) {
 		a.problem = c.judgeStatus(q, a, r)
 		return
 	}
-	envelope, err := readEnvelope(r.body, false)
+	message := trimSpace(r.body)
+	if list, _ := items(message, 1); len(list) > 0 {
+		message = list[0] // to a batch of nothing but notifications
+	}
+	envelope, err := readEnvelope(message, false)
 	if err == nil && !envelope.call {
 		c.spokeRPC, r.found, a.rpc = true, true, envelope.err
 	}

@@ -1,8 +1,6 @@
 package probe
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -150,35 +148,6 @@ func headerProblems(headers []Header) []Problem {
 	}
 	if size > maxHeaderBytes {
 		problems = append(problems, Problem{"headers", fmt.Sprintf("together larger than %d bytes", maxHeaderBytes)})
-	}
-	return problems
-}
-
-func requestProblems(t Target) []Problem {
-	var problems []Problem
-	if t.Kind == KindJSONRPC && t.Method == "" {
-		problems = append(problems, Problem{"request.method", "is required for kind jsonrpc"})
-	}
-	if t.Kind != KindJSONRPC && t.Kind != KindAuto && (t.Method != "" || t.Params != nil) {
-		problems = append(problems, Problem{"request", "goes with kind jsonrpc only: kind " + string(t.Kind) + " knows its own requests"})
-	}
-	if len(t.Method) > 200 {
-		problems = append(problems, Problem{"request.method", "is longer than 200 bytes"})
-	}
-	if t.Params == nil {
-		return problems
-	}
-	if t.Method == "" {
-		problems = append(problems, Problem{"request.params", "need a request.method"})
-	}
-	params := bytes.TrimSpace(t.Params)
-	switch {
-	case len(params) > maxParams:
-		problems = append(problems, Problem{"request.params", fmt.Sprintf("are larger than %d bytes", maxParams)})
-	case !json.Valid(params):
-		problems = append(problems, Problem{"request.params", "are not JSON"})
-	case params[0] != '[' && params[0] != '{':
-		problems = append(problems, Problem{"request.params", "must be an array or an object (JSON-RPC 2.0 §4.2)"})
 	}
 	return problems
 }
