@@ -22,14 +22,19 @@ func (c *conversation) batch(ctx context.Context) *Failure {
 	onlyNotes := b.asked == 0
 	a := c.ask(ctx, question{step: b.members[0].step, method: b.members[0].Method, raw: b.body, plain: !onlyNotes, notify: onlyNotes})
 	b.addSteps(c, a)
+	return c.judgeBatch(ctx, b, &a)
+}
+
+// judgeBatch decides what became of each member.
+func (c *conversation) judgeBatch(ctx context.Context, b *batch, a *answer) *Failure {
 	b.problem = a.problem
-	if !onlyNotes {
-		if b.problem = c.readBatch(ctx, b, &a); b.problem == nil {
-			c.noteBatch(b, &a)
+	if b.asked > 0 {
+		if b.problem = c.readBatch(ctx, b, a); b.problem == nil {
+			c.noteBatch(b, a)
 		}
 	}
 	for i := range b.members {
-		c.judgeMember(b, &b.members[i], a)
+		c.judgeMember(b, &b.members[i], *a)
 	}
 	return c.worst(b)
 }
