@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -201,17 +202,21 @@ func (c *conversation) initialized(ctx context.Context, p peer) *Failure {
 	return c.failure(a)
 }
 
+// lostSession is how servers say in words that they do not know a session. That a session is spoken of is not enough: the
+// one with a database may be meant.
+var lostSession = regexp.MustCompile(`(?i)\bsession\b.{0,80}\b(not found|unknown|expired|invalid|required|missing|terminated|closed|does not exist)` +
+	`|\b(no|invalid|unknown|missing|expired|no valid|no such|no active) (mcp[ -])?session` +
+	`|\bnot initialized`)
+
 // noticeLoss recognises an answer that means "I do not know your session": 404 by the book, 400 or 200 with words about
 // it in the wild.
 func (c *conversation) noticeLoss(a *answer, p peer) {
 	if p.session == "" || a.problem == nil || a.rpc != nil && a.rpc.Code == codeMethodNotFound {
 		return
 	}
-	words := strings.ToLower(c.answerWords(a))
-	aboutSession := strings.Contains(words, "session") || strings.Contains(words, "not initialized")
 	switch {
 	case a.status == http.StatusNotFound:
-	case (a.status == http.StatusBadRequest || a.status == http.StatusOK) && aboutSession:
+	case (a.status == http.StatusBadRequest || a.status == http.StatusOK) && lostSession.MatchString(c.answerWords(a)):
 	default:
 		return
 	}
