@@ -1,7 +1,7 @@
 package probe
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"math"
 	"slices"
@@ -30,11 +30,8 @@ type canonical struct {
 //
 // It takes time in proportion to the length of raw, once more for each level whose members are out of order.
 func canonicalJSON(raw []byte, text func(string) string) (canonical, error) {
-	if !utf8.Valid(raw) {
-		return canonical{}, errors.New("not UTF-8")
-	}
-	if !json.Valid(raw) {
-		return canonical{}, errors.New("not JSON")
+	if !validJSON(raw) {
+		return canonical{}, errors.New("not JSON in UTF-8")
 	}
 	w := canonicalWriter{in: raw, text: text}
 	w.out = make([]byte, 0, len(raw))
@@ -47,8 +44,10 @@ func canonicalJSON(raw []byte, text func(string) string) (canonical, error) {
 // canonicalWriter reads valid JSON from in and writes it to out.
 type canonicalWriter struct {
 	in       []byte
+	at       int // how far in was read
 	out      []byte
 	text     func(string) string
+	scratch  []byte
 	values   int
 	repeated string
 }
@@ -64,101 +63,93 @@ func (w *canonicalWriter) value(depth int) error {
 	case '[':
 		return w.array(depth)
 	case '"':
-		w.out = appendString(w.out, w.string())
+		w.string()
 	case 't', 'f', 'n':
 		w.out = append(w.out, w.word()...)
 	default:
-		w.out = append(w.out, canonicalNumber(w.word())...)
+		w.out = append(w.out, canonicalNumber(string(w.word()))...)
 	}
 	return nil
 }
 
-// peek skips white space and returns the next byte without taking it; 0 at the end.
+// peek skips white space and returns the next byte without taking it.
 func (w *canonicalWriter) peek() byte {
-	for len(w.in) > 0 {
-		switch w.in[0] {
-		case ' ', '\t', '\r', '\n':
-			w.in = w.in[1:]
-		default:
-			return w.in[0]
-		}
+	if w.at = skipSpace(w.in, w.at); w.at < len(w.in) {
+		return w.in[w.at]
 	}
 	return 0
 }
 
 // word takes a number, true, false or null.
-func (w *canonicalWriter) word() string {
-	end := 0
-	for end < len(w.in) && !strings.ContainsRune(" \t\r\n,]}", rune(w.in[end])) {
-		end++
-	}
-	word := string(w.in[:end])
-	w.in = w.in[end:]
-	return word
+func (w *canonicalWriter) word() []byte {
+	begin := w.at
+	w.at, _ = scanScalar(w.in, begin) // valid, as all of in
+	return w.in[begin:w.at]
 }
 
-// string takes a string and returns what it says.
-func (w *canonicalWriter) string() string {
-	end := 1
-	for w.in[end] != '"' {
-		if w.in[end] == '\\' {
-			end++
-		}
-		end++
+// string takes a string, writes it and returns what it says.
+func (w *canonicalWriter) string() []byte {
+	begin := w.at
+	w.at, _ = scanString(w.in, begin)
+	quoted := w.in[begin+1 : w.at-1]
+	if w.text == nil && bytes.IndexByte(quoted, '\\') < 0 {
+		w.out = append(w.out, w.in[begin:w.at]...) // its own canonical form
+		return quoted
 	}
-	s := unquote(w.in[1:end])
-	w.in = w.in[end+1:]
+	s := unquote(quoted)
 	if w.text != nil {
-		s = w.text(s)
+		s = []byte(w.text(string(s)))
 	}
+	w.out = appendString(w.out, s)
 	return s
 }
 
 func (w *canonicalWriter) array(depth int) error {
-	w.in = w.in[1:]
+	w.at++
 	w.out = append(w.out, '[')
 	for n := 0; w.peek() != ']'; n++ {
 		if n > 0 {
-			w.in = w.in[1:] // a comma
+			w.at++ // a comma
 			w.out = append(w.out, ',')
 		}
 		if err := w.value(depth + 1); err != nil {
 			return err
 		}
 	}
-	w.in = w.in[1:]
+	w.at++
 	w.out = append(w.out, ']')
 	return nil
 }
 
 // canonicalMember is a member as it was written to out, quoted name and all, from start to end.
 type canonicalMember struct {
-	name       string
+	name       []byte
 	start, end int
 }
 
 func (w *canonicalWriter) object(depth int) error {
-	w.in = w.in[1:]
+	w.at++
 	w.out = append(w.out, '{')
 	begin := len(w.out)
-	var members []canonicalMember
+	var few [16]canonicalMember // most objects have no more
+	members := few[:0]
 	for w.peek() != '}' {
 		if len(members) > 0 {
-			w.in = w.in[1:] // a comma
+			w.at++ // a comma
 			w.out = append(w.out, ',')
+			w.peek()
 		}
+		start := len(w.out)
+		name := w.string()
+		w.out = append(w.out, ':')
 		w.peek()
-		m := canonicalMember{name: w.string(), start: len(w.out)}
-		w.out = append(appendString(w.out, m.name), ':')
-		w.peek()
-		w.in = w.in[1:] // the colon
+		w.at++ // the colon
 		if err := w.value(depth + 1); err != nil {
 			return err
 		}
-		m.end = len(w.out)
-		members = append(members, m)
+		members = append(members, canonicalMember{name, start, len(w.out)})
 	}
-	w.in = w.in[1:]
+	w.at++
 	w.sort(begin, members)
 	w.out = append(w.out, '}')
 	return nil
@@ -169,18 +160,18 @@ func (w *canonicalWriter) sort(begin int, members []canonicalMember) {
 	byName := func(a, b canonicalMember) int { return compareUTF16(a.name, b.name) }
 	if !slices.IsSortedFunc(members, byName) {
 		slices.SortStableFunc(members, byName)
-		written := slices.Clone(w.out[begin:])
+		w.scratch = append(w.scratch[:0], w.out[begin:]...)
 		w.out = w.out[:begin]
 		for i, m := range members {
 			if i > 0 {
 				w.out = append(w.out, ',')
 			}
-			w.out = append(w.out, written[m.start-begin:m.end-begin]...)
+			w.out = append(w.out, w.scratch[m.start-begin:m.end-begin]...)
 		}
 	}
 	for i := 1; i < len(members) && w.repeated == ""; i++ {
-		if members[i].name == members[i-1].name {
-			w.repeated = strconv.Quote(clip(members[i].name, 40))
+		if bytes.Equal(members[i].name, members[i-1].name) {
+			w.repeated = strconv.Quote(clip(string(members[i].name), 40))
 		}
 	}
 }
@@ -208,9 +199,9 @@ func canonicalNumber(literal string) string {
 
 // unquote returns what stands between the quotes of a valid JSON string. Half of a surrogate pair becomes the three
 // bytes that UTF-8 would have for it; they cannot come from anywhere else, for the input is valid.
-func unquote(quoted []byte) string {
-	if !slices.Contains(quoted, '\\') {
-		return string(quoted)
+func unquote(quoted []byte) []byte {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted
 	}
 	s := make([]byte, 0, len(quoted))
 	for i := 0; i < len(quoted); i++ {
@@ -243,7 +234,7 @@ func unquote(quoted []byte) string {
 			s = append(s, c) // a quote, a slash or a backslash
 		}
 	}
-	return string(s)
+	return s
 }
 
 // lowSurrogate returns the second half of a pair when rest begins with its escape.
@@ -269,7 +260,7 @@ func appendUnit(s []byte, unit rune) []byte {
 }
 
 // halfPair returns the half of a surrogate pair that s begins with, as appendUnit writes it.
-func halfPair(s string) (rune, bool) {
+func halfPair(s []byte) (rune, bool) {
 	if len(s) < 3 || s[0] != 0xED || s[1] < 0xA0 || s[1] > 0xBF || s[2] < 0x80 || s[2] > 0xBF {
 		return 0, false
 	}
@@ -279,7 +270,7 @@ func halfPair(s string) (rune, bool) {
 const lowerHex = "0123456789abcdef"
 
 // appendString appends s in quotes, with no more escapes than RFC 8785 §3.2.2.2 wants.
-func appendString(out []byte, s string) []byte {
+func appendString(out, s []byte) []byte {
 	out = append(out, '"')
 	for len(s) > 0 {
 		c := s[0]
@@ -293,7 +284,7 @@ func appendString(out []byte, s string) []byte {
 			s = s[3:]
 			continue
 		}
-		r, size := utf8.DecodeRuneInString(s)
+		r, size := utf8.DecodeRune(s)
 		out = utf8.AppendRune(out, r)
 		s = s[size:]
 	}
@@ -323,23 +314,18 @@ func appendASCII(out []byte, c byte) []byte {
 
 // compareUTF16 compares two strings by their code units in UTF-16, as RFC 8785 §3.2.3 sorts names. That differs from
 // comparing bytes only where a character beyond U+FFFF, which begins with a surrogate there, meets one from U+E000 on.
-func compareUTF16(a, b string) int {
+func compareUTF16(a, b []byte) int {
 	if !beyondSurrogates(a) && !beyondSurrogates(b) {
-		return strings.Compare(a, b)
+		return bytes.Compare(a, b)
 	}
 	return slices.Compare(unitsOf(a), unitsOf(b))
 }
 
-func beyondSurrogates(s string) bool {
-	for i := range len(s) {
-		if s[i] >= 0xED {
-			return true
-		}
-	}
-	return false
+func beyondSurrogates(s []byte) bool {
+	return slices.ContainsFunc(s, func(c byte) bool { return c >= 0xED })
 }
 
-func unitsOf(s string) []uint16 {
+func unitsOf(s []byte) []uint16 {
 	units := make([]uint16, 0, len(s))
 	for len(s) > 0 {
 		if unit, ok := halfPair(s); ok {
@@ -347,7 +333,7 @@ func unitsOf(s string) []uint16 {
 			s = s[3:]
 			continue
 		}
-		r, size := utf8.DecodeRuneInString(s)
+		r, size := utf8.DecodeRune(s)
 		if r >= 0x10000 {
 			r -= 0x10000
 			units = append(units, uint16(0xD800+r>>10), uint16(0xDC00+r&0x3FF))

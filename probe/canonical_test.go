@@ -155,3 +155,15 @@ func numbers(v any) any {
 	}
 	return v
 }
+
+// BenchmarkCanonicalJSON measures the form of a typical tool: what each tool costs each check.
+func BenchmarkCanonicalJSON(b *testing.B) {
+	tool := []byte(typicalTools(1)[0])
+	b.SetBytes(int64(len(tool)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := probe.CanonicalJSON(tool); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -157,24 +157,23 @@ func (c *conversation) readTools(step int, result object, list *toolList) bool {
 	list.pages = append(list.pages, toolPage{step: step})
 	page := &list.pages[len(list.pages)-1]
 	raw, _ := result.get("tools")
-	tools := json.NewDecoder(bytes.NewReader(raw))
-	if first, err := tools.Token(); err != nil || first != json.Delim('[') {
+	tools, ok := readItems(raw)
+	if !ok {
 		c.flag(step, ClassSchemaInvalid, "the result has no list of tools")
 		return false
 	}
-	for tools.More() {
+	for {
+		tool, ok := tools.next()
+		if !ok {
+			return true
+		}
 		if list.count == maxTools {
 			page.limit = true
 			return true
 		}
-		var tool json.RawMessage
-		if err := tools.Decode(&tool); err != nil {
-			return false // not to be: the whole answer was read as JSON
-		}
 		list.count++
 		page.tools = append(page.tools, c.readTool(tool, list))
 	}
-	return true
 }
 
 // readTool looks at one tool. One bad tool does not discard the others.
