@@ -102,7 +102,7 @@ func (c *conversation) excuse(call call, a *answer, s *sighting) *Failure {
 		// It answers, and says in its own way how it is: the other calls tell the rest.
 		message, code := a.problem.message, a.problem.code
 		c.quieten(a)
-		c.blame(a.step, finding{class: class, message: message, code: code})
+		c.show(a.step, finding{class: class, message: message, code: code})
 		return nil
 	case call.Need == needMust || class == ClassRateLimited || class == ClassWrongChain:
 		return c.failure(*a)
@@ -170,7 +170,7 @@ func (c *conversation) take(p *preset, call call, a *answer, s *sighting) {
 	if a.result == nil {
 		return // a document of which only the status counts
 	}
-	d := newDocument(a.result)
+	d := newTree(a.result)
 	if err := call.check(d); err != nil {
 		c.fail(a, ClassAssertionFailed, "%s", err)
 		return
@@ -187,7 +187,7 @@ func (c *conversation) take(p *preset, call call, a *answer, s *sighting) {
 }
 
 // check reports what an answer lacks that every answer of the family has.
-func (call call) check(d *document) error {
+func (call call) check(d *tree) error {
 	for _, v := range call.Must {
 		if err := d.shaped(v); err != nil {
 			if _, missing := errors.AsType[absent](err); missing {
@@ -210,7 +210,7 @@ func (call call) check(d *document) error {
 }
 
 // takeChain reads which chain it is, and compares it with the one it must be.
-func (c *conversation) takeChain(p *preset, call call, a *answer, d *document, s *sighting) {
+func (c *conversation) takeChain(p *preset, call call, a *answer, d *tree, s *sighting) {
 	if call.Read.Chain.isZero() {
 		return
 	}
@@ -235,7 +235,7 @@ func (c *conversation) takeChain(p *preset, call call, a *answer, d *document, s
 }
 
 // takeHead reads the newest block.
-func (c *conversation) takeHead(call call, a *answer, d *document, s *sighting) {
+func (c *conversation) takeHead(call call, a *answer, d *tree, s *sighting) {
 	r := call.Read
 	if r.Height.isZero() {
 		return
@@ -286,7 +286,7 @@ func (c *conversation) takeHead(call call, a *answer, d *document, s *sighting) 
 }
 
 // takeTags reads the last final and the last safe block. A chain without them is none the worse.
-func (c *conversation) takeTags(call call, a *answer, d *document, s *sighting) {
+func (c *conversation) takeTags(call call, a *answer, d *tree, s *sighting) {
 	for _, tag := range []struct {
 		v    value
 		into **uint64
@@ -304,7 +304,7 @@ func (c *conversation) takeTags(call call, a *answer, d *document, s *sighting) 
 }
 
 // takeSync reads what the node says about its own progress, and whatever else its preset finds wrong.
-func (c *conversation) takeSync(call call, a *answer, d *document, s *sighting) {
+func (c *conversation) takeSync(call call, a *answer, d *tree, s *sighting) {
 	for _, way := range call.Distance {
 		if blocks, ok := way.read(d, s.head); ok {
 			s.distance, s.class, s.syncStep = &blocks, way.Class, a.step
@@ -339,12 +339,12 @@ func (c *conversation) remarkOn(a *answer, f finding, s *sighting) {
 	case ClassStarting:
 		c.failWith(a, problem{f.class, a.status, f.message})
 	default:
-		c.blame(a.step, f)
+		c.show(a.step, f)
 	}
 }
 
 // takeRest reads what is told besides.
-func (c *conversation) takeRest(call call, a *answer, d *document) {
+func (c *conversation) takeRest(call call, a *answer, d *tree) {
 	r := call.Read
 	if !r.Software.isZero() {
 		if version, err := d.text(r.Software); err == nil {
@@ -362,7 +362,7 @@ func (c *conversation) takeRest(call call, a *answer, d *document) {
 }
 
 // read returns how many blocks a node says it is from where it should be.
-func (w distance) read(d *document, head Head) (uint64, bool) {
+func (w distance) read(d *tree, head Head) (uint64, bool) {
 	if !w.Behind.isZero() {
 		n, err := d.height(w.Behind)
 		return n, err == nil
@@ -381,7 +381,7 @@ func (w distance) read(d *document, head Head) (uint64, bool) {
 }
 
 // fits reports whether an answer shows what r looks for.
-func (r rule) fits(d *document) bool {
+func (r rule) fits(d *tree) bool {
 	raw, ok := d.at(splitPath(r.Path))
 	if !ok {
 		return false
@@ -409,7 +409,7 @@ func (c *conversation) judgeChain(p *preset, s *sighting) *Failure {
 	}
 	limits := limitsOf(p, s.head.Chain, c.target.Options.Chain, c.target.Memory.Block)
 	if f := limits.catchingUp(s, p.Unit); f != nil {
-		c.blame(s.syncStep, *f)
+		c.show(s.syncStep, *f)
 	}
 	if s.headStep < 0 {
 		if c.soft != nil {
@@ -422,11 +422,11 @@ func (c *conversation) judgeChain(p *preset, s *sighting) *Failure {
 	v := view{head: s.head, before: c.target.Memory, peers: c.target.Peers, limits: limits, unit: p.Unit}
 	j := v.judge()
 	for _, f := range j.findings {
-		c.blame(s.headStep, f)
+		c.show(s.headStep, f)
 	}
 	findings, finalized := v.finality(s.finalized, s.safe)
 	for _, f := range findings {
-		c.blame(s.finalStep, f)
+		c.show(s.finalStep, f)
 	}
 	c.result.Facts.LagBlocks = j.lag
 	*memory = j.memory
@@ -460,8 +460,8 @@ func (l chainLimits) catchingUp(s *sighting, unit string) *finding {
 	return &f
 }
 
-// blame records what a step shows. The worst finding decides; of equals the first.
-func (c *conversation) blame(i int, f finding) {
+// show records what a step shows. The worst finding decides; of equals the first.
+func (c *conversation) show(i int, f finding) {
 	step := &c.result.Steps[i]
 	message := c.words("%s", f.message)
 	if f.warning {
@@ -530,7 +530,7 @@ func (c *conversation) familyProblem(p *preset, e *rpcError) *problem {
 			class = ClassCredentialRejected
 		}
 	case ClassHeadLagging:
-		if n, err := newDocument(e.raw).height(rule.Data); !rule.Data.isZero() && err == nil {
+		if n, err := newTree(e.raw).height(rule.Data); err == nil {
 			class = behindBy(p, c.target, n)
 		}
 	}

@@ -108,23 +108,28 @@ func placeWords(path []string) string {
 func (v value) isZero() bool { return v.encoding == "" }
 
 // where names the place for a message.
-func (v value) where() string { return placeWords(v.paths[0]) }
+func (v value) where() string {
+	if v.isZero() {
+		return "such thing"
+	}
+	return placeWords(v.paths[0])
+}
 
-// document is an answer that several values are taken from.
-type document struct {
+// tree is an answer that several values are taken from.
+type tree struct {
 	raw     json.RawMessage
 	objects map[string]object // what has been read of it, by path
 }
 
-func newDocument(raw json.RawMessage) *document {
-	return &document{bytes.TrimSpace(raw), map[string]object{}}
+func newTree(raw json.RawMessage) *tree {
+	return &tree{bytes.TrimSpace(raw), map[string]object{}}
 }
 
 // maxIndex bounds the numbers of items that presets may name.
 const maxIndex = 16
 
 // at returns what stands at a path; false when nothing does. Null is nothing, except for the whole answer.
-func (d *document) at(path []string) (json.RawMessage, bool) {
+func (d *tree) at(path []string) (json.RawMessage, bool) {
 	here, walked := d.raw, ""
 	for _, name := range path {
 		walked += "\x00" + name
@@ -149,7 +154,7 @@ func (d *document) at(path []string) (json.RawMessage, bool) {
 }
 
 // find returns what v points to; false when nothing is there.
-func (d *document) find(v value) (json.RawMessage, bool) {
+func (d *tree) find(v value) (json.RawMessage, bool) {
 	for _, path := range v.paths {
 		if raw, ok := d.at(path); ok {
 			return raw, true
@@ -164,7 +169,7 @@ type absent struct{ where string }
 func (e absent) Error() string { return "missing: no " + e.where }
 
 // number reads v as a number; the error says what is there instead, an absent when nothing is.
-func (d *document) number(v value) (*big.Int, error) {
+func (d *tree) number(v value) (*big.Int, error) {
 	raw, ok := d.find(v)
 	if !ok {
 		return nil, absent{v.where()}
@@ -173,7 +178,7 @@ func (d *document) number(v value) (*big.Int, error) {
 }
 
 // height reads v as a number that fits into 64 bits, as every chain's height does.
-func (d *document) height(v value) (uint64, error) {
+func (d *tree) height(v value) (uint64, error) {
 	n, err := d.number(v)
 	switch {
 	case err != nil:
@@ -188,7 +193,7 @@ func (d *document) height(v value) (uint64, error) {
 }
 
 // text reads v as words: a string as it is, a number in decimal.
-func (d *document) text(v value) (string, error) {
+func (d *tree) text(v value) (string, error) {
 	raw, ok := d.find(v)
 	if !ok {
 		return "", absent{v.where()}
@@ -221,7 +226,7 @@ func (d *document) text(v value) (string, error) {
 
 // time reads v as a point in time. Chains of tests keep a clock of their own that begins in 1970: what is older than the
 // first block of Bitcoin is no time.
-func (d *document) time(v value) (time.Time, error) {
+func (d *tree) time(v value) (time.Time, error) {
 	raw, ok := d.find(v)
 	if !ok {
 		return time.Time{}, absent{v.where()}
@@ -236,7 +241,7 @@ func (d *document) time(v value) (time.Time, error) {
 var firstBlock = time.Date(2009, 1, 3, 0, 0, 0, 0, time.UTC)
 
 // shaped reports whether v is there in its encoding.
-func (d *document) shaped(v value) error {
+func (d *tree) shaped(v value) error {
 	switch {
 	case v.encoding.isNumber():
 		_, err := d.number(v)

@@ -301,7 +301,7 @@ func (c call) name() string {
 		return c.Step
 	case c.Get != "":
 		path, _, _ := strings.Cut(c.Get, "?")
-		return "GET " + path
+		return "GET /" + strings.TrimPrefix(path, "/")
 	default:
 		return c.Method
 	}

@@ -66,7 +66,7 @@ func (c *conversation) awaitEvent(ctx context.Context, p *preset, ack answer) *F
 		}
 		return c.failure(a)
 	}
-	height, err := newDocument(a.body).height(p.Subscription.Height)
+	height, err := newTree(a.body).height(p.Subscription.Height)
 	if err != nil {
 		c.fail(&a, ClassAssertionFailed, "the height of the event is %s", err)
 		return c.failure(a)
@@ -94,7 +94,7 @@ func (s *subscription) delivers(message []byte, request string, ack json.RawMess
 	if err != nil {
 		return false
 	}
-	d := newDocument(message)
+	d := newTree(message)
 	if _, hasHeight := d.find(s.Height); !hasHeight {
 		return false
 	}

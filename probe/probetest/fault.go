@@ -37,6 +37,7 @@ type behaviour struct {
 	postStreams            bool
 	changedFirst           bool
 	frozen                 *uint64
+	chain                  chainPlan
 	tls                    tlsMode
 	tlsConfig              *tls.Config // by TLSWith
 	twists                 []twist
