@@ -64,6 +64,8 @@ func (x *exchange) accepted() bool {
 		x.plain(http.StatusMethodNotAllowed, "text/plain", "Method Not Allowed")
 	case !x.hasType("application/json"):
 		x.plain(http.StatusUnsupportedMediaType, "text/plain", "invalid content type, only application/json is supported")
+	case x.RPCMethod == "" && x.ID != nil && (bytes.Contains(x.Body, []byte(`"result"`)) || bytes.Contains(x.Body, []byte(`"error"`))):
+		x.status = http.StatusAccepted // an answer to what the server asked
 	case x.RPCMethod == "" && bytes.HasPrefix(bytes.TrimSpace(x.Body), []byte("{")):
 		x.rpcError(http.StatusBadRequest, -32600, "Invalid Request", nil)
 	case x.RPCMethod == "":
