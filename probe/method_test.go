@@ -80,10 +80,11 @@ func TestMethod(t *testing.T) {
 		"a code of 0":                 {200, `{"jsonrpc":"2.0","id":$1,"error":{"code":0,"message":"x"}}`, nil, probe.Options{}, want{verdict: probe.Down, class: probe.ClassRPCError}},
 		"for legal reasons":           {451, ``, nil, probe.Options{}, want{verdict: probe.Unknown, class: probe.ClassBlocked, code: 451}},
 		"nothing at this path":        {404, `not here`, nil, probe.Options{}, want{verdict: probe.Down, class: probe.ClassHTTPStatus, code: 404, message: "404 Not Found: not here (nothing at this path)"}},
+		"no JSON":                     {415, `Unsupported Media Type`, nil, probe.Options{}, want{verdict: probe.Down, class: probe.ClassHTTPStatus, code: 415, message: "415 Unsupported Media Type (the probe sent application/json)"}},
 		"no POST":                     {405, ``, nil, probe.Options{}, want{verdict: probe.Down, class: probe.ClassHTTPStatus, code: 405, message: "does not take POST"}},
 		"a WebSocket":                 {426, ``, nil, probe.Options{}, want{verdict: probe.Down, class: probe.ClassHTTPStatus, code: 426, message: "ws://"}},
 		"a gateway":                   {522, `<html><title>Timed out</title>`, nil, probe.Options{}, want{verdict: probe.Down, class: probe.ClassHTTPStatus, code: 522, message: "no connection from the gateway"}},
-		"an empty body":               {200, "\n", nil, probe.Options{}, want{verdict: probe.Down, class: probe.ClassInvalidJSON, code: 200, message: "a web server answers"}},
+		"an empty body":               {200, "\n", nil, probe.Options{}, want{verdict: probe.Down, class: probe.ClassInvalidJSON, code: 200, message: "200 OK with an empty body"}},
 		"JSON of another kind":        {200, `{"status":"ok"}`, nil, probe.Options{}, want{verdict: probe.Down, class: probe.ClassInvalidEnvelope, code: 200, message: "but status"}},
 		"an error in place of a page": {408, `{"jsonrpc":"2.0","id":$1,"error":{"name":"HANDLER_ERROR","code":-32000,"message":"Server error"}}`, nil, probe.Options{}, want{verdict: probe.Down, class: probe.ClassRPCError, code: -32000}},
 

@@ -174,7 +174,7 @@ func (c *conversation) judgeBody(ctx context.Context, a *answer, r *reading, wat
 	}
 	switch body := trimSpace(r.body); {
 	case bad.class == ClassInvalidJSON && len(body) == 0 && r.media != "text/event-stream":
-		return &problem{bad.class, a.status, statusWords(a.status) + " with an empty body: a web server answers, not a JSON-RPC one"}
+		return &problem{bad.class, a.status, statusWords(a.status) + " with an empty body in place of an answer: is JSON-RPC spoken at this path?"}
 	case bad.class == ClassInvalidJSON && !jsonMedia(r.media) && r.media != "text/event-stream":
 		return &problem{ClassContentType, a.status, fmt.Sprintf("answered with %s in place of JSON-RPC%s", orNone(r.media), after(a.words))}
 	default:

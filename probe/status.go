@@ -52,7 +52,7 @@ func (c *conversation) judgeStatus(q question, a *answer, r *reading) *problem {
 	case a.status == http.StatusOK:
 		return nil
 	case success && len(r.body) == 0 && r.bad != nil && r.size == 0:
-		return &problem{ClassHTTPStatus, a.status, statusWords(a.status) + " without an answer"}
+		return &problem{ClassHTTPStatus, a.status, statusWords(a.status) + " without an answer, as if the request had been a notification"}
 	case success:
 		return nil
 	default:
@@ -72,10 +72,14 @@ func (c *conversation) answerWords(a *answer) string {
 func (c *conversation) statusHint(a *answer) string {
 	switch a.status {
 	case http.StatusMethodNotAllowed:
-		if allow := c.text(a.header.Get("Allow"), 60); allow != "" {
+		switch allow := c.text(a.header.Get("Allow"), 60); {
+		case allow == "":
+			return "this path does not take POST"
+		case strings.Contains(allow, http.MethodPost):
+			return "it says that it takes POST, and POST is what the probe sent"
+		default:
 			return "this path does not take POST, only " + allow
 		}
-		return "this path does not take POST"
 	case http.StatusUpgradeRequired, http.StatusSwitchingProtocols:
 		return "this may be the address of a WebSocket, " + webSocketScheme(c.url.Scheme) + "://"
 	default:
@@ -103,7 +107,7 @@ var statusHints = map[int]string{
 	http.StatusRequestTimeout:        "the server gave up waiting",
 	http.StatusLengthRequired:        "something on the way took the Content-Length off the request",
 	http.StatusRequestEntityTooLarge: "the request is larger than the server takes",
-	http.StatusUnsupportedMediaType:  "the server does not take application/json",
+	http.StatusUnsupportedMediaType:  "the probe sent application/json",
 	http.StatusNotImplemented:        "the server does not know POST",
 	http.StatusBadGateway:            "the gateway has no sound answer from the server behind it",
 	http.StatusServiceUnavailable:    "overloaded, or the gateway has no server to ask",
@@ -124,8 +128,11 @@ func statusWords(status int) string {
 
 // statusMessage joins a status and what the endpoint says about it, which often is the status again.
 func statusMessage(status int, words string) string {
-	if strings.HasPrefix(words, strconv.Itoa(status)) {
+	switch {
+	case strings.HasPrefix(words, strconv.Itoa(status)):
 		return words
+	case words == http.StatusText(status):
+		return statusWords(status)
 	}
 	return statusWords(status) + after(words)
 }
