@@ -72,7 +72,15 @@ type Facts struct {
 	ServerName        string    `json:"server_name,omitempty"`
 	ServerVersion     string    `json:"server_version,omitempty"`
 	Tools             *int      `json:"tools,omitempty"`
+	Prompts           *int      `json:"prompts,omitempty"`
+	Resources         *int      `json:"resources,omitempty"`
+	Contract          string    `json:"contract,omitempty"`
 	Height            *uint64   `json:"height,omitempty"`
+	HeadHash          string    `json:"head_hash,omitempty"`
+	HeadTime          *Time     `json:"head_time,omitempty"`
+	LagBlocks         *int64    `json:"lag_blocks,omitempty"`
+	Finalized         *uint64   `json:"finalized,omitempty"`
+	Syncing           *bool     `json:"syncing,omitempty"`
 	ChainID           string    `json:"chain_id,omitempty"`
 	TLSExpiresAt      *Time     `json:"tls_expires_at,omitempty"`
 	RemoteAddr        string    `json:"remote_addr,omitempty"`
@@ -115,7 +123,11 @@ func CheckJSON(c store.Check) Check {
 	for _, w := range r.Warnings {
 		check.Warnings = append(check.Warnings, Warning(w))
 	}
-	for _, m := range r.Transcript {
+	messages := r.Transcript
+	if kept, err := c.Transcript.Messages(); err == nil && len(kept) > 0 {
+		messages = kept
+	}
+	for _, m := range messages {
 		check.Transcript = append(check.Transcript, Message{m.Step, m.Sent, ms(m.At), m.Head, m.Body, m.Clipped})
 	}
 	return check
@@ -151,11 +163,44 @@ func factsJSON(f probe.Facts) Facts {
 		ServerName:        f.ServerName,
 		ServerVersion:     f.ServerVersion,
 		Tools:             f.Tools,
+		Prompts:           f.Prompts,
+		Resources:         f.Resources,
+		Contract:          f.Contract,
 		Height:            f.Height,
+		HeadHash:          f.HeadHash,
+		HeadTime:          timeOf(f.HeadTime),
+		LagBlocks:         f.LagBlocks,
+		Finalized:         f.Finalized,
+		Syncing:           f.Syncing,
 		ChainID:           f.ChainID,
 		TLSExpiresAt:      timeOf(f.TLSExpiresAt),
 		RemoteAddr:        f.RemoteAddr,
 	}
+}
+
+// checkOf returns the check that a path names, with its transcript. store.ErrNotFound when it is none of the endpoint's.
+func (s *Server) checkOf(c echo.Context) (store.Overview, store.Check, error) {
+	ctx := c.Request().Context()
+	o, err := s.cfg.Store.Endpoint(ctx, c.Param("slug"))
+	if err != nil {
+		return store.Overview{}, store.Check{}, err
+	}
+	check, err := s.cfg.Store.Check(ctx, c.Param("id"))
+	if err != nil {
+		return store.Overview{}, store.Check{}, err
+	}
+	if check.EndpointID != o.ID {
+		return store.Overview{}, store.Check{}, store.ErrNotFound
+	}
+	return o, check, nil
+}
+
+func (s *Server) getCheck(c echo.Context) error {
+	_, check, err := s.checkOf(c)
+	if err != nil {
+		return err
+	}
+	return ok(c, CheckJSON(check))
 }
 
 func (s *Server) listChecks(c echo.Context) error {

@@ -26,10 +26,14 @@ type endpointInput struct {
 	Confirm      confirmInput
 	Headers      *[]headerInput
 	Request      requestInput
+	Options      optionsInput
+	Command      *commandInput
 	Public       *bool
 	Paused       *bool
 	Tags         *[]string
 	Channels     *[]string
+
+	ContractNotices *bool
 
 	// Mistakes are those already met while reading; whoever takes the input adds its own and tells all of them.
 	Mistakes []probe.Problem
@@ -58,7 +62,7 @@ type requestInput struct {
 // register keeps a new endpoint and has it probed at once. Errors are store.Invalid with every mistake, store.Conflict,
 // or the database's.
 func (s *Server) register(ctx context.Context, in endpointInput) (store.Overview, error) {
-	e, mistakes := in.onto(store.NewEndpoint())
+	e, mistakes := s.put(in, store.NewEndpoint())
 	if in.Slug != nil {
 		e.Slug = *in.Slug
 	}
@@ -88,9 +92,9 @@ func (s *Server) edit(ctx context.Context, slug string, in endpointInput) (store
 		return store.Overview{}, err
 	}
 	e, err := s.cfg.Store.UpdateEndpoint(ctx, slug, func(e *store.Endpoint) error {
-		changed, mistakes := in.onto(*e)
+		changed, mistakes := s.put(in, *e)
 		if changed.Name == "" {
-			changed.Name = store.NameFromURL(changed.URL)
+			changed.Name = changed.DefaultName()
 		}
 		mistakes = s.endpointMistakes(changed, mistakes)
 		if in.Channels != nil {
@@ -119,7 +123,7 @@ func (s *Server) try(ctx context.Context, slug string, in endpointInput) (store.
 			return store.Check{}, err
 		}
 	}
-	e, mistakes := in.onto(base.Endpoint)
+	e, mistakes := s.put(in, base.Endpoint)
 	if err := s.check(ctx, e, mistakes); err != nil {
 		return store.Check{}, err
 	}
@@ -145,6 +149,13 @@ func (s *Server) probeOnce(ctx context.Context, t probe.Target) (store.Check, er
 	return c, nil
 }
 
+// put returns e with everything that in names, and every mistake met so far, that of reaching for what is not the caller's
+// included.
+func (s *Server) put(in endpointInput, e store.Endpoint) (store.Endpoint, []probe.Problem) {
+	changed, mistakes := in.onto(e)
+	return changed, append(mistakes, s.localMistakes(e, changed)...)
+}
+
 // onto returns e with everything that in names, and every mistake met so far.
 func (in endpointInput) onto(e store.Endpoint) (store.Endpoint, []probe.Problem) {
 	mistakes := slices.Clone(in.Mistakes)
@@ -165,6 +176,7 @@ func (in endpointInput) onto(e store.Endpoint) (store.Endpoint, []probe.Problem)
 	}
 	set(&e.Name, in.Name)
 	set(&e.Schedule, in.Schedule)
+	set(&e.ContractNotices, in.ContractNotices)
 	set(&e.Public, in.Public)
 	set(&e.Paused, in.Paused)
 	set(&e.Tags, in.Tags)
@@ -191,11 +203,21 @@ func (in endpointInput) onto(e store.Endpoint) (store.Endpoint, []probe.Problem)
 			e.Request.Params = nil
 		}
 	}
+	command, problems := in.Command.onto(e.Command)
+	e.Command, mistakes = command, append(mistakes, problems...)
+	switch {
+	case in.Command != nil && !in.Command.Removed && in.URL == nil:
+		e.URL = ""
+	case in.Command == nil && in.URL != nil && *in.URL != "":
+		e.Command = nil
+	}
 	moved := !sameAddress(before, e.URL)
+	e.Options, problems = in.Options.onto(e.Options, moved && e.ID != "")
+	mistakes = append(mistakes, problems...)
 	switch {
 	case in.Headers != nil:
 		var problems []probe.Problem
-		e.Headers, problems = mergeHeaders(e.Headers, *in.Headers, moved)
+		e.Headers, problems = mergeHeaders("headers", e.Headers, *in.Headers, moved)
 		mistakes = append(mistakes, problems...)
 	case moved:
 		for _, h := range e.Headers {
@@ -216,11 +238,11 @@ func set[T any](to, from *T) {
 
 // mergeHeaders returns the headers that in asks for, with kept values where a secret one came back without its own,
 // which is a mistake when the endpoint has moved to another address. Several headers of one name are matched in their
-// order.
-func mergeHeaders(kept []probe.Header, in []headerInput, moved bool) ([]probe.Header, []probe.Problem) {
+// order. field is the name of the list.
+func mergeHeaders(field string, kept []probe.Header, in []headerInput, moved bool) ([]probe.Header, []probe.Problem) {
 	var mistakes []probe.Problem
 	wrong := func(i int, message string) {
-		mistakes = append(mistakes, probe.Problem{Field: fmt.Sprintf("headers[%d].value", i), Message: message})
+		mistakes = append(mistakes, probe.Problem{Field: indexed(field, i) + ".value", Message: message})
 	}
 	kept = slices.Clone(kept)
 	headers := make([]probe.Header, 0, len(in))
@@ -259,7 +281,7 @@ func (s *Server) check(ctx context.Context, e store.Endpoint, mistakes []probe.P
 		return err
 	}
 	if e.Name == "" {
-		e.Name = store.NameFromURL(e.URL)
+		e.Name = e.DefaultName()
 	}
 	return refusal(append(s.endpointMistakes(e, mistakes), missingChannels(e.Channels, known)...), taken)
 }

@@ -14,25 +14,30 @@ import (
 
 // Endpoint is an endpoint as it stands in JSON. Secrets are not part of it.
 type Endpoint struct {
-	Slug         string       `json:"slug"`
-	Name         string       `json:"name"`
-	Kind         probe.Kind   `json:"kind"`
-	URL          string       `json:"url"` // with what may be a key cut out
-	Schedule     string       `json:"schedule"`
-	Timeout      string       `json:"timeout"`
-	DegradedOver string       `json:"degraded_over"`
-	Confirm      Confirm      `json:"confirm"`
-	Headers      []Header     `json:"headers"`
-	Request      Request      `json:"request"`
-	Public       bool         `json:"public"`
-	Paused       bool         `json:"paused"`
-	Tags         []string     `json:"tags"`
-	Channels     []string     `json:"channels"`
-	Status       store.Status `json:"status"`
-	Since        *Time        `json:"since"`      // null while nothing is known
-	LastCheck    *Check       `json:"last_check"` // null when there is none
-	CreatedAt    Time         `json:"created_at"`
-	UpdatedAt    Time         `json:"updated_at"`
+	Slug         string     `json:"slug"`
+	Name         string     `json:"name"`
+	Kind         probe.Kind `json:"kind"`
+	URL          string     `json:"url"` // with what may be a key cut out
+	Schedule     string     `json:"schedule"`
+	Timeout      string     `json:"timeout"`
+	DegradedOver string     `json:"degraded_over"`
+	Confirm      Confirm    `json:"confirm"`
+	Headers      []Header   `json:"headers"`
+	Request      Request    `json:"request"`
+	Command      *Command   `json:"command,omitempty"` // of an endpoint without a URL
+	Options
+	Public   bool     `json:"public"`
+	Paused   bool     `json:"paused"`
+	Tags     []string `json:"tags"`
+	Channels []string `json:"channels"`
+
+	ContractNotices bool `json:"contract_notices"`
+
+	Status    store.Status `json:"status"`
+	Since     *Time        `json:"since"`      // null while nothing is known
+	LastCheck *Check       `json:"last_check"` // null when there is none
+	CreatedAt Time         `json:"created_at"`
+	UpdatedAt Time         `json:"updated_at"`
 }
 
 // Confirm says how many checks change a status.
@@ -49,33 +54,39 @@ type Header struct {
 	Secret bool    `json:"secret"`
 }
 
-// Request is what an endpoint is asked, where its kind leaves that open.
+// Request is what an endpoint is asked, where its kind leaves that open, and what it must answer.
 type Request struct {
 	Method string          `json:"method,omitempty"`
 	Params json.RawMessage `json:"params,omitempty"`
+	Expect *probe.Expect   `json:"expect,omitempty"`
+	Batch  []probe.Call    `json:"batch,omitempty"`
+	Notify bool            `json:"notify,omitempty"`
 }
 
 // EndpointJSON returns o as it stands in JSON.
 func EndpointJSON(o store.Overview) Endpoint {
 	e := Endpoint{
-		Slug:         o.Slug,
-		Name:         o.Name,
-		Kind:         o.Kind,
-		URL:          probe.RedactURL(o.URL),
-		Schedule:     o.Schedule,
-		Timeout:      durationText(o.Timeout),
-		DegradedOver: durationText(o.DegradedOver),
-		Confirm:      Confirm{o.Confirm.Failures, o.Confirm.Successes, durationText(o.Confirm.After)},
-		Headers:      make([]Header, 0, len(o.Headers)),
-		Request:      Request(o.Request),
-		Public:       o.Public,
-		Paused:       o.Paused,
-		Tags:         append([]string{}, o.Tags...),
-		Channels:     append([]string{}, o.Channels...),
-		Status:       o.Status(),
-		Since:        timeOf(&o.State.Since),
-		CreatedAt:    Time{o.CreatedAt},
-		UpdatedAt:    Time{o.UpdatedAt},
+		Slug:            o.Slug,
+		Name:            o.Name,
+		Kind:            o.Kind,
+		URL:             probe.RedactURL(o.URL),
+		Schedule:        o.Schedule,
+		Timeout:         durationText(o.Timeout),
+		DegradedOver:    durationText(o.DegradedOver),
+		Confirm:         Confirm{o.Confirm.Failures, o.Confirm.Successes, durationText(o.Confirm.After)},
+		Headers:         make([]Header, 0, len(o.Headers)),
+		Request:         requestJSON(o.Endpoint),
+		Command:         CommandJSON(o.Command),
+		Options:         optionsJSON(o.Options),
+		Public:          o.Public,
+		Paused:          o.Paused,
+		Tags:            append([]string{}, o.Tags...),
+		Channels:        append([]string{}, o.Channels...),
+		ContractNotices: o.ContractNotices,
+		Status:          o.Status(),
+		Since:           timeOf(&o.State.Since),
+		CreatedAt:       Time{o.CreatedAt},
+		UpdatedAt:       Time{o.UpdatedAt},
 	}
 	for _, h := range o.Headers {
 		e.Headers = append(e.Headers, headerJSON(h))
@@ -202,20 +213,24 @@ func readEndpoint(m *members) endpointInput {
 	in.Paused = m.flag("paused", false)
 	in.Tags = m.texts("tags")
 	in.Channels = m.texts("channels")
+	in.ContractNotices = m.flag("contract_notices", false)
 	m.readOnly("status", "since", "last_check", "created_at", "updated_at")
 	return in
 }
 
 // readTarget takes the members that say what to ask, which is all that a single probe needs.
 func readTarget(m *members) endpointInput {
-	return endpointInput{
+	in := endpointInput{
 		Kind:         m.text("kind", string(probe.KindAuto)),
 		URL:          m.text("url", ""),
 		Timeout:      m.duration("timeout", store.DefaultTimeout.String()),
 		DegradedOver: m.duration("degraded_over", store.DefaultDegradedOver.String()),
-		Headers:      readHeaders(m),
-		Request:      readRequest(m),
+		Headers:      readHeaders(m, "headers"),
+		Options:      takeOptions(m, optionMembers, nil),
+		Command:      readCommand(m),
 	}
+	in.Request, in.Options = readRequest(m, in.Options)
+	return in
 }
 
 func readConfirm(m *members) confirmInput {
@@ -238,14 +253,14 @@ func readConfirm(m *members) confirmInput {
 
 // readHeaders takes the headers. One that does not say whether it is secret is: whoever forgets to say so should not
 // find a credential in an answer.
-func readHeaders(m *members) *[]headerInput {
-	items := m.list("headers")
+func readHeaders(m *members, name string) *[]headerInput {
+	items := m.list(name)
 	if items == nil {
 		return nil
 	}
 	headers := make([]headerInput, 0, len(*items))
 	for i, raw := range *items {
-		path := fmt.Sprintf("%sheaders[%d]", m.path, i)
+		path := m.path + indexed(name, i)
 		inner := m.inside(raw, path)
 		if inner == nil {
 			continue
@@ -264,14 +279,17 @@ func readHeaders(m *members) *[]headerInput {
 	return &headers
 }
 
-func readRequest(m *members) requestInput {
+// readRequest takes the member request: what to ask, and those of the options that stand there.
+func readRequest(m *members, options optionsInput) (requestInput, optionsInput) {
 	inner, removed := m.object("request")
 	if inner == nil {
-		return requestInput{}
+		return requestInput{}, options
 	}
 	if removed {
-		return requestInput{new(""), new(json.RawMessage)}
+		inner.values = map[string]json.RawMessage{"expect": null, "batch": null, "notify": null}
+		return requestInput{new(""), new(json.RawMessage)}, takeOptions(inner, requestMembers, options)
 	}
+	options = takeOptions(inner, requestMembers, options)
 	in := requestInput{Method: inner.text("method", "")}
 	if raw := inner.take("params"); raw != nil {
 		if isNull(raw) {
@@ -279,15 +297,8 @@ func readRequest(m *members) requestInput {
 		}
 		in.Params = &raw
 	}
-	if raw := inner.take("expect"); raw != nil && !isEmptyObject(raw) {
-		inner.mistake(inner.path+"expect", "is not supported: leave it out, or empty")
-	}
 	inner.rest()
-	return in
+	return in, options
 }
 
-// isEmptyObject reports whether raw, which is JSON, is {} or null.
-func isEmptyObject(raw json.RawMessage) bool {
-	var object map[string]json.RawMessage
-	return json.Unmarshal(raw, &object) == nil && len(object) == 0
-}
+var null = json.RawMessage("null")

@@ -33,7 +33,7 @@ func TestOnlyAURLIsNeeded(t *testing.T) {
 		"schedule": "@every 60s", "timeout": "15s", "degraded_over": "5s",
 		"confirm": map[string]any{"failures": 2.0, "successes": 1.0, "after": "5s"},
 		"headers": []any{}, "request": map[string]any{}, "public": false, "paused": false, "tags": []any{}, "channels": []any{},
-		"status": "pending", "last_check": nil,
+		"status": "pending", "last_check": nil, "contract_notices": false,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a fresh endpoint (-want +got):\n%s", diff)
@@ -76,7 +76,7 @@ func TestEveryMistakeIsNamedAtOnceAndNothingIsStored(t *testing.T) {
 		{"timeout longer than the period", `{"url": "https://a.example", "timeout": "30s", "schedule": "@every 20s"}`, 422, []string{"timeout"}},
 		{"unknown kind", `{"url": "https://a.example", "kind": "gopher"}`, 422, []string{"kind"}},
 		{"jsonrpc without a method", `{"url": "https://a.example", "kind": "jsonrpc"}`, 422, []string{"request.method"}},
-		{"expectation", `{"url": "https://a.example", "kind": "jsonrpc", "request": {"method": "m", "expect": {"result": 1}}}`, 422, []string{"request.expect"}},
+		{"expectation", `{"url": "https://a.example", "kind": "jsonrpc", "request": {"method": "m", "expect": {"result": 1}}}`, 422, []string{"request.expect.result"}},
 		{"header with a newline", `{"url": "https://a.example", "headers": [{"name": "X-A", "value": "b\r\nX-C: d"}]}`, 422, []string{"headers[0].value"}},
 		{"header without a value", `{"url": "https://a.example", "headers": [{"name": "X-A"}]}`, 422, []string{"headers[0].value"}},
 		{"unknown member", `{"url": "https://a.example", "urls": 1}`, 422, []string{"urls"}},

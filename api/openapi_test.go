@@ -140,11 +140,11 @@ func TestTheWordsOfTheDescriptionAreThoseOfTheProgram(t *testing.T) {
 	enum := func(name string) any { return schemas[name].(map[string]any)["enum"] }
 	check("Verdict", enum("Verdict"), texts(probe.Verdicts()))
 	check("Status", enum("Status"), texts(store.Statuses()))
-	kinds := schemas["Endpoint"].(map[string]any)["properties"].(map[string]any)["kind"].(map[string]any)["enum"]
-	check("kind", kinds, texts(probe.Kinds()))
+	check("Kind", enum("Kind"), texts(probe.Kinds()))
 	for _, class := range enum("Class").([]any) {
 		if class := probe.Class(class.(string)); class.Verdict() == probe.Unknown && !slices.Contains([]probe.Class{
 			probe.ClassProbeError, probe.ClassEgressBlocked, probe.ClassProbeRejected, probe.ClassRateLimited, probe.ClassBlocked,
+			probe.ClassAuthServer,
 		}, class) {
 			t.Errorf("class %q is described and does not exist", class)
 		}
@@ -213,7 +213,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	channel := ask("POST", "/api/v1/channels", "/api/v1/channels", `{"name": "ops", "type": "slack", "bot_token": "xoxb-1", "channel": "#a", "api_url": "https://slack.example/api/"}`, 201)
 	id, _ := channel.object()["id"].(string)
 	ask("POST", endpoints, endpoints, `{"url": "https://a.example", "name": "A", "public": true, "tags": ["x"], "channels": ["`+id+`"],
-		"kind": "jsonrpc", "request": {"method": "ping", "params": [1, {"a": null}]}, "headers": [{"name": "X-A", "value": "b", "secret": false}, {"name": "X-B", "value": "c"}]}`, 201)
+		"kind": "jsonrpc", "request": {"method": "ping", "params": [1, {"a": null}]}, "headers": [{"name": "X-A", "value": "b", "secret": false}, {"name": "X-B", "value": "c"}],
+		"tls": {"insecure": true, "expiry_warning": "24h"}, "oauth": {"client_id": "me", "client_secret": "x", "scopes": ["y"]},
+		"ip_version": "4", "http_version": "1.1", "contract_notices": true}`, 201)
 	ask("GET", endpoints+"/a", one, "", 200)
 	ask("GET", endpoints+"/a/uptime", one+"/uptime", "", 200)
 	ask("POST", "/api/v1/check", "/api/v1/check", `{"url": "https://a.example"}`, 200)
@@ -231,6 +233,25 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	}
 	r.see(healthy())
 	ask("POST", endpoints+"/a/check", one+"/check", "", 200)
+	for range 3 {
+		result := healthy()
+		result.Verdict = probe.Degraded
+		result.Contract = &probe.Contract{Key: "modern", Hash: "sha256:1", Tools: []byte(`[{"name":"forecast"}]`)}
+		result.Transcript = []probe.Message{{Step: "initialize", Sent: true, Head: "POST / HTTP/1.1", Body: "{}", Clipped: true}}
+		if checked[one+"/check"] {
+			result.Contract.Hash, result.Contract.Tools = "sha256:2", []byte(`[]`)
+		}
+		checked[one+"/check"] = true
+		r.see(result)
+		ask("POST", endpoints+"/a/check", one+"/check", "", 200)
+	}
+	listed := ask("GET", endpoints+"/a/checks?limit=1", one+"/checks", "", 200)
+	ask("GET", endpoints+"/a/checks/"+listed.first("id"), one+"/checks/{id}", "", 200)
+	kept := ask("GET", endpoints+"/a/contracts", one+"/contracts", "", 200)
+	ask("GET", endpoints+"/a/contracts/"+kept.first("id"), one+"/contracts/{id}", "", 200)
+	if events := ask("GET", endpoints+"/a/events", one+"/events", "", 200); events.first("kind") != "contract_changed" {
+		t.Errorf("events: %s", events.body)
+	}
 	ask("PATCH", endpoints+"/a", one, `{"paused": true}`, 200)
 	ask("GET", endpoints+"?limit=1", endpoints, "", 200)
 	ask("GET", endpoints+"/a/checks?limit=1", one+"/checks", "", 200)
@@ -262,6 +283,18 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			t.Errorf("no answer of %s %s was looked at", route.Method, path)
 		}
 	}
+}
+
+// first returns a text member of the first item of a list.
+func (a reply) first(member string) string {
+	a.t.Helper()
+	items, _ := a.object()["items"].([]any)
+	if len(items) == 0 {
+		a.t.Fatalf("%s lists nothing", a.what)
+	}
+	item, _ := items[0].(map[string]any)
+	text, _ := item[member].(string)
+	return text
 }
 
 // schemaOf returns the schema of the JSON that an operation answers with; nil when it answers with something else.

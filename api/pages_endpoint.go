@@ -70,7 +70,7 @@ func endpointPage(o store.Overview) web.EndpointPage {
 	page := web.EndpointPage{
 		Slug:        o.Slug,
 		Name:        o.Name,
-		URL:         probe.RedactURL(o.URL),
+		URL:         addressOf(o.Endpoint),
 		Kind:        o.Kind,
 		Schedule:    o.Schedule,
 		Timeout:     o.Timeout,
@@ -143,17 +143,13 @@ func badgeSnippets(e store.Endpoint, base string) []web.Snippet {
 var markdownText = strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`, `<`, `\<`, "`", "\\`")
 
 func (s *Server) pageCheck(c echo.Context) error {
-	ctx := c.Request().Context()
-	o, err := s.cfg.Store.Endpoint(ctx, c.Param("slug"))
+	o, check, err := s.checkOf(c)
 	if err != nil {
 		return err
 	}
-	check, err := s.cfg.Store.Check(ctx, c.Param("id"))
+	said, err := check.Transcript.Messages()
 	if err != nil {
-		return err
-	}
-	if check.EndpointID != o.ID {
-		return store.ErrNotFound
+		return internal(err)
 	}
 	return s.render(c, http.StatusOK, web.CheckPage{
 		Frame:     s.frame(c, "/"),
@@ -162,6 +158,7 @@ func (s *Server) pageCheck(c echo.Context) error {
 		Location:  check.Location,
 		Scheduled: check.ScheduledAt,
 		Check:     web.CheckOf(check.ID, check.Result),
+		Said:      said,
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
 
@@ -13,7 +14,7 @@ type Registrar struct{ server *Server }
 
 // NewRegistrar returns a Registrar for db. Period is that of Config.
 func NewRegistrar(db store.Store, period func(schedule string) (time.Duration, error)) *Registrar {
-	return &Registrar{&Server{cfg: Config{Store: db, Period: period, Changed: func(context.Context, string, string) {}}}}
+	return &Registrar{&Server{local: true, cfg: Config{Store: db, Period: period, Changed: func(context.Context, string, string) {}}}}
 }
 
 // Planned is what is to be done with one endpoint, found to be in order.
@@ -54,8 +55,10 @@ func (r *Registrar) find(ctx context.Context, in endpointInput) (store.Endpoint,
 	switch {
 	case in.Name != nil && *in.Name != "":
 		name = *in.Name
-	case in.URL != nil:
+	case in.URL != nil && *in.URL != "":
 		name = store.NameFromURL(*in.URL)
+	case in.Command != nil && in.Command.Args != nil:
+		name = store.Endpoint{Command: &probe.Command{Args: *in.Command.Args}}.DefaultName()
 	}
 	slug := store.Endpoint{Name: name}.SlugBase()
 	if in.Slug != nil {

@@ -63,6 +63,8 @@ type Server struct {
 	trying  chan struct{}   // one place for each probe that is asked for and not kept
 	pages   map[string]bool // by route: whether its errors are shown as a page
 
+	local bool // whoever calls holds the database itself, and may set commands
+
 	hasUser atomic.Bool // once true, true for good: users are never removed
 }
 

@@ -57,7 +57,7 @@ func (s *Server) nameTaken(ctx context.Context, e store.Endpoint) (bool, error) 
 	case name == "" && e.ID == "":
 		return false, nil
 	case name == "":
-		name = store.NameFromURL(e.URL)
+		name = e.DefaultName()
 	}
 	page, err := s.cfg.Store.Endpoints(ctx, store.EndpointFilter{Query: name, Limit: -1})
 	if err != nil {

@@ -13,6 +13,7 @@ type CheckPage struct {
 	Location   string
 	Scheduled  time.Time
 	Check      Check
+	Said       []probe.Message // the conversation, word for word; empty when it was not kept
 }
 
 func (CheckPage) template() string { return "check" }
