@@ -41,20 +41,20 @@ func (c *conversation) acpAuto(ctx context.Context) *Failure {
 	case ping == nil:
 		c.result.Kind = KindACP
 		return c.acpAgents(ctx)
-	case !foreignAnswer(ping):
+	case !otherProtocol(ping):
 		return ping
 	}
 	c.begin()
 	client := c.acpClient(ctx)
-	if client == nil || !c.spokeRPC || !foreignAnswer(client) {
+	if client == nil || !c.spokeRPC || !otherProtocol(client) {
 		return clearer(client, ping)
 	}
 	c.begin()
 	return c.acpRuns(ctx)
 }
 
-// foreignAnswer reports whether a failure may mean that the server is well and speaks something else.
-func foreignAnswer(f *Failure) bool {
+// otherProtocol reports whether a failure may mean that the server is well and speaks something else.
+func otherProtocol(f *Failure) bool {
 	switch f.Class {
 	case ClassHTTPStatus, ClassContentType, ClassInvalidJSON, ClassInvalidEnvelope, ClassRPCError, ClassHandshakeInvalid, ClassAssertionFailed:
 		return true
