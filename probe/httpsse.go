@@ -110,23 +110,27 @@ func (c *conversation) sseFirst(ctx context.Context) *Failure {
 		return c.legacy(ctx, legacyVersions[0])
 	}
 	gone := c.failure(opened)
-	if !c.changedFromSSE(opened) {
+	if !changedFromSSE(opened) {
 		return gone
 	}
 	c.begin()
 	failure := c.modernFirst(ctx)
-	refused := failure != nil && failure.Class == ClassHTTPStatus && (failure.Step == stepInitialize || failure.Step == stepDiscover)
-	if refused {
+	if failure == nil || failure.Step != stepInitialize && failure.Step != stepDiscover {
+		return failure
+	}
+	if failure.Class == ClassHTTPStatus || failure.Class == ClassTimeout {
 		return gone // neither way leads anywhere: it is missed where it was
 	}
 	return failure
 }
 
 // changedFromSSE reports whether a GET that failed like this may have met a server of another transport.
-func (c *conversation) changedFromSSE(opened answer) bool {
+func changedFromSSE(opened answer) bool {
 	switch opened.problem.class {
 	case ClassHTTPStatus:
 		return opened.status >= 400 && opened.status < 500
+	case ClassTimeout: // servers of Streamable HTTP were seen to leave a GET waiting
+		return opened.dialled
 	case ClassContentType, ClassRedirect, ClassSSEEndpointMissing:
 		return true
 	default:

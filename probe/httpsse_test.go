@@ -56,7 +56,7 @@ func TestHTTPSSE(t *testing.T) {
 		"a stream that ends": {faults(probetest.StreamEndsAt("tools/list")), sse, 0,
 			want{verdict: down, step: "tools/list", class: probe.ClassSSENoResponse, era: sse, steps: "sse initialize initialized tools/list!sse_no_response"}},
 		"a GET that hangs": {faults(probetest.HangAt("sse")), sse, 900 * time.Millisecond,
-			want{verdict: down, step: "sse", class: probe.ClassTimeout, era: sse, steps: "sse!timeout"}},
+			want{verdict: down, step: "sse", class: probe.ClassTimeout, era: sse, steps: "sse!timeout server/discover!http_status initialize!http_status"}},
 		"a GET that fails": {faults(probetest.StatusAt("sse", 503, "text/plain", "try later")), sse, 0,
 			want{verdict: down, step: "sse", class: probe.ClassHTTPStatus, code: 503, message: "try later", era: sse, steps: "sse!http_status"}},
 		"a GET that wants credentials": {faults(probetest.StatusAt("sse", 401, "application/json", `{"error":"unauthorized"}`)), "", 0,
@@ -131,11 +131,15 @@ func TestHTTPSSEThatBecameSomethingElse(t *testing.T) {
 	}{
 		"modern": {nil, want{verdict: probe.Up, era: probe.EraModern, steps: "sse!http_status " + modernSteps}},
 		"legacy": {[]probetest.Fault{probetest.LegacyOnly()}, want{verdict: probe.Up, era: probe.EraLegacy, steps: "sse!http_status " + legacySteps}},
+		"legacy that leaves a GET waiting": {[]probetest.Fault{probetest.LegacyOnly(), probetest.HangAt("sse")},
+			want{verdict: probe.Up, era: probe.EraLegacy, steps: "sse!timeout " + legacySteps}},
+		"down": {[]probetest.Fault{probetest.HangAt("")},
+			want{verdict: probe.Down, step: "sse", class: probe.ClassTimeout, era: probe.EraSSE, steps: "sse!timeout server/discover!timeout initialize!timeout"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := probetest.MCP(t, tc.faults...)
-			check(t, ask(t, probe.Target{Kind: probe.KindMCP, URL: s.URL, Era: probe.EraSSE}), tc.want)
+			check(t, ask(t, probe.Target{Kind: probe.KindMCP, URL: s.URL, Era: probe.EraSSE, Timeout: 3 * time.Second}), tc.want)
 		})
 	}
 }

@@ -40,6 +40,9 @@ func run(ctx context.Context, args []string, env func(string) string) error {
 	if env("MCP_CONFORMANCE_PROTOCOL_VERSION") >= firstModern {
 		target.Era = probe.EraModern
 	}
+	if env("MCP_CONFORMANCE_SCENARIO") == "sse-retry" {
+		target.Options.Canary = &probe.Canary{Tool: "test_reconnection"} // whose answer comes on a stream that breaks off
+	}
 	prober := &probe.Prober{Version: "conformance", Egress: probe.Egress{Any: true}}
 	result := prober.Probe(ctx, target)
 	seen, err := json.MarshalIndent(result, "", "  ")

@@ -32,6 +32,7 @@ func TestConformance(t *testing.T) {
 	}{
 		{"initialize", "2025-06-18", 1, 0},
 		{"initialize", "2025-11-25", 1, 0},
+		{"sse-retry", "2025-11-25", 3, 0},
 		{"request-metadata", "2026-07-28", 5, 3},
 		{"http-standard-headers", "2026-07-28", 1, 10},
 		{"json-schema-ref-no-deref", "2026-07-28", 1, 0},
