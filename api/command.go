@@ -72,8 +72,8 @@ func isURL(arg string) bool {
 	return err == nil && u.Scheme != "" && u.Host != ""
 }
 
-// addressOf is where an endpoint is, as people are shown it: its URL or its command, secrets cut out.
-func addressOf(e store.Endpoint) string {
+// AddressOf is where an endpoint is, as people are shown it: its URL or its command, secrets cut out.
+func AddressOf(e store.Endpoint) string {
 	if e.URL == "" && e.Command != nil {
 		return strings.Join(shownArgs(*e.Command), " ")
 	}

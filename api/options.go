@@ -82,6 +82,26 @@ func optionsJSON(o probe.Options) Options {
 	return shown
 }
 
+// Reveal fills in what an answer never shows: the secrets of o, for who holds the database and asks for them.
+func (e *Endpoint) Reveal(o store.Endpoint) {
+	e.URL = o.URL
+	for i := range e.Headers {
+		e.Headers[i].Value = &o.Headers[i].Value
+	}
+	if o.Options.TLS.ClientKey != "" {
+		e.TLS.ClientKey = &o.Options.TLS.ClientKey
+	}
+	if o.Options.OAuth != nil && o.Options.OAuth.ClientSecret != "" {
+		e.OAuth.ClientSecret = &o.Options.OAuth.ClientSecret
+	}
+	if o.Command != nil {
+		e.Command.Args = o.Command.Args
+		for i := range e.Command.Env {
+			e.Command.Env[i].Value = &o.Command.Env[i].Value
+		}
+	}
+}
+
 func durationOrNone(d time.Duration) string {
 	if d == 0 {
 		return ""

@@ -70,7 +70,7 @@ func endpointPage(o store.Overview) web.EndpointPage {
 	page := web.EndpointPage{
 		Slug:        o.Slug,
 		Name:        o.Name,
-		URL:         addressOf(o.Endpoint),
+		URL:         AddressOf(o.Endpoint),
 		Kind:        o.Kind,
 		Schedule:    o.Schedule,
 		Timeout:     o.Timeout,

@@ -46,14 +46,19 @@ type endpointsCommand struct {
 	tags     listFlag
 	channels listFlag
 	given    map[string]any // members of the endpoint to add, by their JSON names
+
+	program string // of the endpoint to add, with its arguments, in place of a URL
+	env     envFlag
+	dir     string
+	options optionFlags
 }
 
 func readEndpoints(args []string, std stdio) (*endpointsCommand, []string, error) {
 	c := &endpointsCommand{given: map[string]any{}}
-	fs := newFlags("endpoints", "endpoints list | add URL | remove SLUG… | apply FILE | export [flags]", std)
+	fs := newFlags("endpoints", "endpoints list | add URL | add --command 'PROGRAM ARGUMENT…' | remove SLUG… | apply FILE | export [flags]", std)
 	databaseFlag(fs, &c.database)
 	fs.BoolVar(&c.json, "json", false, "list: as JSON")
-	fs.BoolVar(&c.secrets, "secrets", false, "export: with secret header values and whole URLs")
+	fs.BoolVar(&c.secrets, "secrets", false, "export: with secret header values, keys and client secrets, and whole URLs")
 	for _, f := range []struct{ flag, member, usage string }{
 		{"name", "name", "add: `name` to show (default the host)"},
 		{"slug", "slug", "add: `slug` in addresses (default from the name)"},
@@ -75,12 +80,21 @@ func readEndpoints(args []string, std stdio) (*endpointsCommand, []string, error
 	fs.Var(&c.headers, "header", "add: `'Name: value'`, kept as a secret; may be given several times")
 	fs.Var(&c.tags, "tag", "add: `tag`; may be given several times")
 	fs.Var(&c.channels, "channel", "add: `id` of a channel to alert; may be given several times")
+	var contractNotices bool
+	fs.BoolVar(&contractNotices, "contract-notices", false, "add: tell the channels when the tool list changes")
+	fs.StringVar(&c.program, "command", "", "add: `program` with arguments to talk to over its standard input and output")
+	fs.Var(&c.env, "env", "add: `NAME=value` for --command, kept as a secret; may be given several times")
+	fs.StringVar(&c.dir, "dir", "", "add: `directory` that --command runs in")
+	c.options.register(fs)
 	rest, err := fs.parse(args)
 	if err != nil {
 		return nil, nil, err
 	}
 	if public {
 		c.given["public"] = true
+	}
+	if contractNotices {
+		c.given["contract_notices"] = true
 	}
 	request := map[string]any{}
 	if method != "" {
@@ -120,6 +134,12 @@ func (c *endpointsCommand) command(words []string) (func(context.Context, store.
 	switch {
 	case verb == "list" && len(words) == 0:
 		return c.list, nil
+	case verb == "add" && len(words) == 0 && c.program != "":
+		return func(ctx context.Context, db store.Store, std stdio) error { return c.add(ctx, db, std, "") }, nil
+	case verb == "add" && c.program != "":
+		return nil, usageError{errors.New("a URL or a --command, not both")}
+	case verb == "add" && len(c.env)+len(c.dir) > 0:
+		return nil, usageError{errors.New("--env and --dir go with --command only")}
 	case verb == "add" && len(words) == 1:
 		return func(ctx context.Context, db store.Store, std stdio) error { return c.add(ctx, db, std, words[0]) }, nil
 	case verb == "remove" && len(words) > 0:
@@ -129,7 +149,7 @@ func (c *endpointsCommand) command(words []string) (func(context.Context, store.
 	case verb == "export" && len(words) == 0:
 		return c.export, nil
 	}
-	return nil, usageError{errors.New("say what to do: list, add URL, remove SLUG…, apply FILE, or export")}
+	return nil, usageError{errors.New("say what to do: list, add URL, add --command …, remove SLUG…, apply FILE, or export")}
 }
 
 func (c *endpointsCommand) list(ctx context.Context, db store.Store, std stdio) error {
@@ -151,7 +171,7 @@ func (c *endpointsCommand) list(ctx context.Context, db store.Store, std stdio) 
 		if !o.State.Since.IsZero() {
 			since = o.State.Since.UTC().Format(time.DateTime) + "Z"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", o.Slug, o.Status(), since, o.Kind, o.Schedule, printable(probe.RedactURL(o.URL)))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", o.Slug, o.Status(), since, o.Kind, o.Schedule, printable(api.AddressOf(o.Endpoint)))
 	}
 	return w.Flush()
 }
@@ -169,7 +189,14 @@ func (c *endpointsCommand) add(ctx context.Context, db store.Store, std stdio, u
 	if len(mistakes) > 0 {
 		return usageError{errors.Join(mistakes...)}
 	}
-	c.given["url"] = url
+	if c.program == "" {
+		c.given["url"] = url
+	} else if err := c.giveCommand(); err != nil {
+		return err
+	}
+	if err := c.giveOptions(); err != nil {
+		return err
+	}
 	if len(headers) > 0 {
 		c.given["headers"] = headers
 	}
@@ -197,6 +224,54 @@ func (c *endpointsCommand) add(ctx context.Context, db store.Store, std stdio, u
 	}
 	fmt.Fprintf(std.out, "%s is registered\n", o.Slug)
 	return nil
+}
+
+// giveCommand adds the process that the endpoint is to be.
+func (c *endpointsCommand) giveCommand() error {
+	words, err := splitCommand(c.program)
+	if err != nil {
+		return usageError{fmt.Errorf("--command: %w", err)}
+	}
+	env, mistakes := c.env.variables()
+	if len(mistakes) > 0 {
+		return usageError{errors.Join(mistakes...)}
+	}
+	c.given["command"] = probe.Command{Args: words, Env: env, Dir: c.dir}
+	return nil
+}
+
+// giveOptions adds the members that the flags for options stand for.
+func (c *endpointsCommand) giveOptions() error {
+	options, mistakes := c.options.read()
+	if len(mistakes) > 0 {
+		return usageError{errors.Join(mistakes...)}
+	}
+	e := store.Endpoint{Options: options}
+	form := api.EndpointJSON(store.Overview{Endpoint: e})
+	form.Reveal(e)
+	for part, into := range map[any]map[string]any{&form.Options: c.given, &form.Request: c.request()} {
+		text, err := json.Marshal(part)
+		if err == nil {
+			err = json.Unmarshal(text, &into)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(c.request()) == 0 {
+		delete(c.given, "request")
+	}
+	return nil
+}
+
+// request returns what the endpoint to add is asked.
+func (c *endpointsCommand) request() map[string]any {
+	request, ok := c.given["request"].(map[string]any)
+	if !ok {
+		request = map[string]any{}
+		c.given["request"] = request
+	}
+	return request
 }
 
 // mistakesOr turns the mistakes of an input into a usage error, each with where it stands in front, and returns any
@@ -343,10 +418,7 @@ func (c *endpointsCommand) export(ctx context.Context, db store.Store, std stdio
 	for _, o := range page.Items {
 		e := api.EndpointJSON(o)
 		if c.secrets {
-			e.URL = o.URL
-			for i := range e.Headers {
-				e.Headers[i].Value = &o.Headers[i].Value
-			}
+			e.Reveal(o.Endpoint)
 		}
 		members, err := exported(e)
 		if err != nil {

@@ -68,7 +68,13 @@ type service struct {
 func newService(ctx context.Context, c config, db store.Store, std stdio) (*service, error) {
 	s := &service{cfg: c, log: newLogger(c, std), store: db}
 	registry := newRegistry()
-	prober := &probe.Prober{Version: versionString(), PublicURL: c.publicURL, Egress: probe.Egress{Allow: c.allowPrivate}}
+	prober := &probe.Prober{
+		Version:   versionString(),
+		PublicURL: c.publicURL,
+		Egress:    probe.Egress{Allow: c.allowPrivate},
+		Local:     true, // the API refuses commands and sockets: those that are kept came from who runs this service
+		Proxy:     proxyFrom(std),
+	}
 	ask := prober.Probe
 	if c.demo {
 		d, err := startDemo(ctx)
