@@ -80,7 +80,7 @@ var epoch = time.Now()
 
 func used() usage {
 	var r syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r) // fails for no argument that is given here
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)                // fails for no argument that is given here
 	allocs := []metrics.Sample{{Name: "/gc/heap/allocs:objects"}} // runtime.ReadMemStats would stop the world for it
 	metrics.Read(allocs)
 	return usage{time.Since(epoch), time.Duration(r.Utime.Nano() + r.Stime.Nano()), allocs[0].Value.Uint64()}
@@ -98,12 +98,12 @@ const peerVariable = "ROLLCALL_TEST_PEER"
 func init() {
 	var s *probetest.Server
 	switch os.Getenv(peerVariable) {
-	case "":
-		return
 	case "mcp":
 		s = probetest.MCP(standalone{}, probetest.LegacyOnly())
 	case "evm":
 		s = probetest.EVM(standalone{})
+	default:
+		return
 	}
 	fmt.Println(s.URL)
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
