@@ -59,7 +59,7 @@ func (c *conversation) callCanary(ctx context.Context, p peer, list *toolList) *
 	}
 	headers, refusal := c.prepareCanary(p, list, arguments)
 	if refusal != "" {
-		c.flag(list.pages[len(list.pages)-1].step, ClassCanaryFailed, "the canary %s was not called: %s", shortName(canary.Tool), refusal)
+		c.flag(len(c.result.Steps)-1, ClassCanaryFailed, "the canary %s was not called: %s", shortName(canary.Tool), refusal)
 		return nil
 	}
 	params := callParams{Name: canary.Tool, Arguments: arguments}
