@@ -129,7 +129,6 @@ func (v view) judge() judgement {
 	}
 	lag := v.lag()
 	j.lag = lag.blocks
-	j.memory.Over, j.memory.Far = v.before.Over, v.before.Far
 	if lag.blocks != nil {
 		j.findings = append(j.findings, v.judgeLag(lag, &j.memory)...)
 	}
