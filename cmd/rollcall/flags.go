@@ -99,7 +99,7 @@ func (f *flagSet) printHelp() {
 	f.VisitAll(func(fl *flag.Flag) {
 		kind, usage := flag.UnquoteUsage(fl)
 		name := strings.TrimSpace("--" + fl.Name + " " + kind)
-		if fl.DefValue != "" && fl.DefValue != "false" && fl.DefValue != "0" {
+		if fl.DefValue != "" && fl.DefValue != "false" && fl.DefValue != "0" && fl.DefValue != "0s" {
 			usage += " (default " + fl.DefValue + ")"
 		}
 		fmt.Fprintf(f.std.out, "  %-28s %s\n", name, usage)
