@@ -96,6 +96,9 @@ func (c *conversation) upgradeHeader() http.Header {
 			header.Add(name, h.Value)
 		}
 	}
+	if c.access.authorization != "" {
+		header.Set("Authorization", c.access.authorization)
+	}
 	return header
 }
 
@@ -281,7 +284,9 @@ func (w *webSocket) explain(err error) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return err
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return io.ErrUnexpectedEOF
+	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
 		return &problem{class: ClassConnect, message: "the connection was dropped, without a close frame, before an answer"}
 	case network:
 		return err

@@ -32,6 +32,8 @@ type Carrier struct {
 	cert    *Pair // nil without TLS
 	l       net.Listener
 	running sync.WaitGroup
+	ctx     context.Context // until Stop
+	cancel  context.CancelFunc
 
 	mu    sync.Mutex // guards what follows
 	conns map[net.Conn]bool
@@ -163,6 +165,7 @@ func UnixSocket(t testing.TB, backend *Server, faults ...CarrierFault) *Carrier 
 func newCarrier(t testing.TB, backend *Server, network, address string, serve func(*carried), faults []CarrierFault) *Carrier {
 	t.Helper()
 	c := &Carrier{t: t, backend: backend, conns: map[net.Conn]bool{}}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
 	for _, f := range faults {
 		f(&c.plan)
 	}
@@ -185,6 +188,7 @@ func (c *Carrier) CertPool() *x509.CertPool { return c.cert.Pool() }
 // Stop stops listening and drops every connection. It returns when nothing runs any more.
 func (c *Carrier) Stop() {
 	c.l.Close()
+	c.cancel()
 	c.mu.Lock()
 	c.over = true
 	for conn := range c.conns {
@@ -230,7 +234,7 @@ func (c *Carrier) accept(serve func(*carried)) {
 			if c.cert != nil {
 				inner = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{c.cert.TLS}})
 			}
-			ctx, cancel := context.WithCancel(context.Background())
+			ctx, cancel := context.WithCancel(c.ctx)
 			defer cancel()
 			p := &carried{c: c, conn: inner, in: bufio.NewReader(inner), ctx: ctx, cancel: cancel}
 			defer p.pushing.Wait()
