@@ -2,10 +2,12 @@ package probe_test
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -182,6 +184,78 @@ func TestCredentialsStayAtTheOriginOfTheStream(t *testing.T) {
 		if r.Verdict != probe.Down || r.Failure.Class != probe.ClassSSEEndpointInvalid {
 			t.Errorf("endpoint %q: %s, %+v; want down with sse_endpoint_invalid", endpoint, r.Verdict, r.Failure)
 		}
+	}
+}
+
+func TestWhereMessagesMayBePosted(t *testing.T) {
+	t.Parallel()
+	const stream = "https://mcp.example/team/sse?key=k1"
+	for data, want := range map[string]string{
+		"/message?sessionId=1":               "https://mcp.example/message?sessionId=1",
+		"message?sessionId=1":                "https://mcp.example/team/message?sessionId=1",
+		"?sessionId=1":                       "https://mcp.example/team/sse?sessionId=1",
+		" /message ":                         "https://mcp.example/message",
+		"https://mcp.example/m":              "https://mcp.example/m",
+		"https://MCP.example:443/m":          "https://MCP.example:443/m",
+		"//mcp.example/m":                    "https://mcp.example/m",
+		"/m#part":                            "https://mcp.example/m",
+		"/m%2Fn?a=%20b":                      "https://mcp.example/m%2Fn?a=%20b",
+		"http://mcp.example/m":               "",
+		"https://mcp.example:8443/m":         "",
+		"https://mcp.example.evil/m":         "",
+		"https://mcp.example@evil.example/m": "",
+		"https://evil@mcp.example/m":         "",
+		"//evil.example/m":                   "",
+		"https:///m":                         "",
+		"javascript:alert(1)":                "",
+		"":                                   "",
+		"/" + strings.Repeat("x", 3000):      "",
+		"/m\r\nX-Evil: 1":                    "",
+		"https://[::1/m":                     "",
+		"wss://mcp.example/m":                "",
+		"https://mcp.example\u200b/m":        "",
+		"{\"uri\":\"/m\"}":                   "",
+		"https://mcp.example:443:443/m":      "",
+		"https://xn--mcp-9na.example/m":      "",
+	} {
+		got, class, message := probe.ResolveEndpoint(stream, data)
+		if got != want || (want == "") != (class == probe.ClassSSEEndpointInvalid) {
+			t.Errorf("%.60q leads to %q (%s: %s), want %q", data, got, class, message, want)
+		}
+	}
+}
+
+func FuzzEndpoint(f *testing.F) {
+	for _, seed := range []string{"/message?sessionId=1", "https://mcp.example/m", "//x", "http://10.0.0.7:8000", "\\x", "[", "%zz", "?"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data string) {
+		const origin = "https://mcp.example"
+		got, class, message := probe.ResolveEndpoint(origin+"/sse", data)
+		if class != "" {
+			return
+		}
+		u, err := url.Parse(got)
+		if err != nil || u.Scheme != "https" || !strings.EqualFold(u.Hostname(), "mcp.example") || u.Port() != "" && u.Port() != "443" || u.User != nil {
+			t.Errorf("%q leads to %q (%s), which is of another origin than %s", data, got, message, origin)
+		}
+	})
+}
+
+// The two connections are held over TLS and over HTTP/2, where one stream must not end the other.
+func TestHTTPSSEOverTLS(t *testing.T) {
+	t.Parallel()
+	pair := probetest.SelfSigned(t, probetest.Certificate{})
+	for _, protocol := range []string{"http/1.1", "h2"} {
+		s := probetest.HTTPSSE(t, probetest.TLSWith(&tls.Config{Certificates: []tls.Certificate{pair.TLS}, NextProtos: []string{protocol}}))
+		p := prober()
+		p.RootCAs = pair.Pool()
+		r := p.Probe(t.Context(), probe.Target{Kind: probe.KindMCP, URL: s.URL, Transcript: true})
+		check(t, r, want{verdict: probe.Up, era: probe.EraSSE, tools: 3, steps: sseSteps})
+		if overHTTP2 := strings.Contains(fmt.Sprint(r.Transcript), "HTTP/2.0 200"); overHTTP2 != (protocol == "h2") {
+			t.Errorf("offered %s, spoken over HTTP/2: %v", protocol, overHTTP2)
+		}
+		awaitNoFeeds(t, s)
 	}
 }
 

@@ -89,6 +89,9 @@ func (r *eventReader) field(line []byte) {
 	case "event":
 		r.name = string(value)
 	case "id":
+		if bytes.IndexByte(value, 0) >= 0 {
+			return // as the standard has it
+		}
 		r.id = ""
 		if len(value) <= maxEventID && httpguts.ValidHeaderFieldValue(string(value)) {
 			r.id = string(value)

@@ -68,6 +68,29 @@ func TestEventsDoNotWaitForMore(t *testing.T) {
 	}
 }
 
+func TestWhereAStreamMayBeTakenUp(t *testing.T) {
+	for in, want := range map[string]probe.Place{
+		"":                                  {},
+		"id: a\n\n":                         {ID: "a"},
+		"id: a\ndata\n\nid: b\ndata: 1\n\n": {ID: "b"},
+		"id: a\ndata\n\ndata: 1\n\n":        {ID: "a"}, // an event without an id keeps that of the one before
+		"id: a\n\nid: b\n":                  {ID: "a"}, // an event that no blank line ends does not count
+		"id: a\n\nid\n\n":                   {},
+		"id: a\n\nid: b\x00c\n\n":           {ID: "a"}, // such a field is ignored
+		"id: a\tb\n\n":                      {ID: "a\tb"},
+		"id: " + strings.Repeat("x", 2000) + "\n\n": {},
+		"retry: 500\nid: a\n\n":                     {ID: "a", Retry: 500},
+		"retry: 500\n\nretry: 7\n":                  {Retry: 7},
+		"retry: -1\nretry: 1.5\nretry: x\n\n":       {},
+		"retry: 99999999999999\n\n":                 {},
+		"retry: 2000000000\n\n":                     {Retry: 3600_000},
+	} {
+		if got := probe.PlaceOf(in); got != want {
+			t.Errorf("%.60q: got %+v, want %+v", in, got, want)
+		}
+	}
+}
+
 func FuzzEventStream(f *testing.F) {
 	f.Add([]byte("event: message\r\nid: 1\r\ndata: {}\r\n\r\n"))
 	f.Add([]byte("\xEF\xBB\xBFdata\rdata: a\n\n:x\n\ndata: b"))
