@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -20,7 +21,8 @@ type Kind string
 const (
 	KindOpened   Kind = "opened"
 	KindResolved Kind = "resolved"
-	KindTest     Kind = "test" // sent because somebody pressed the test button
+	KindContract Kind = "contract" // the tool list of an MCP server changed
+	KindTest     Kind = "test"     // sent because somebody pressed the test button
 )
 
 // Message is what there is to say, in words and free of any channel's markup. Every text in it is one line of valid
@@ -28,7 +30,7 @@ const (
 // sender escapes all of it. An empty text has nothing to say and is left out.
 type Message struct {
 	Kind     Kind
-	Symbol   string // 🔴 🟢 ⚪ 🔔: how it stands, at a glance
+	Symbol   string // 🔴 🟢 ⚪ 🔔 🟠 🟡 🔵: how it stands, at a glance
 	Title    string // "Weather is down"
 	Meaning  string // what it likely means, in a sentence
 	Endpoint string // name
@@ -41,6 +43,7 @@ type Message struct {
 	Until    time.Time // zero while it lasts
 	Lasted   string    // "12 minutes 4 seconds", empty while it lasts
 	Outcome  string    // "Recovered after 12 minutes 4 seconds.", empty while it lasts
+	Changes  []string  // of the tool list, one line each, the most serious first
 	Link     string    // where to look; an absolute URL
 }
 
@@ -92,6 +95,62 @@ func (m Message) resolved(how store.Resolution) Message {
 	return m
 }
 
+// Bounds of the changes that a message names.
+const (
+	maxChanges = 10
+	maxChange  = 140 // characters of one
+)
+
+// NewEventMessage words an event: a change of the tool list, which opens and ends nothing.
+func NewEventMessage(ev store.Event, e store.Endpoint, publicURL string) Message {
+	m := Message{
+		Kind:     KindContract,
+		Symbol:   symbols[ev.Severity],
+		Endpoint: oneLine(e.Name, maxLine),
+		URL:      oneLine(probe.RedactURL(e.URL), maxURL),
+		Link:     link(publicURL, "endpoints", e.Slug),
+	}
+	m.Title = m.Endpoint + ": " + oneLine(lowerFirst(ev.Title), maxLine)
+	var data store.ContractChanged
+	if json.Unmarshal(ev.Data, &data) != nil {
+		return m // the title says what is known
+	}
+	if ev.Severity == string(probe.RankBreaking) {
+		m.Meaning = "Clients that use these tools as they were may fail. The server itself answers."
+	}
+	shown := data.Changes[:min(len(data.Changes), maxChanges)]
+	for _, c := range shown {
+		m.Changes = append(m.Changes, changeLine(c))
+	}
+	if more := len(data.Changes) - len(shown) + data.More; more > 0 {
+		m.Changes = append(m.Changes, fmt.Sprintf("… and %d more", more))
+	}
+	return m
+}
+
+// symbols say at a glance how serious an event is.
+var symbols = map[string]string{
+	string(probe.RankBreaking): "🟠",
+	string(probe.RankWarning):  "🟡",
+	string(probe.RankInfo):     "🔵",
+}
+
+func changeLine(c probe.Change) string {
+	words := string(c.Rank) + ": "
+	if c.Tool != "" {
+		words += oneLine(c.Tool, maxChange/3) + ": "
+	}
+	if c.Path != "" {
+		words += oneLine(c.Path, maxChange/3) + " "
+	}
+	return oneLine(words+c.Message, maxChange)
+}
+
+func lowerFirst(s string) string {
+	r, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToLower(r)) + s[size:]
+}
+
 // NewTestMessage words the message behind a channel's test button.
 func NewTestMessage(c store.Channel, publicURL string) Message {
 	return Message{
@@ -106,6 +165,7 @@ func NewTestMessage(c store.Channel, publicURL string) Message {
 // Text returns the whole message as plain text, for channels and clients that show nothing better.
 func (m Message) Text() string {
 	lines := []string{m.Symbol + " " + m.Title, m.Outcome, m.Meaning}
+	lines = append(lines, m.Changes...)
 	lines = append(lines, m.facts()...)
 	lines = append(lines, m.Link)
 	return strings.Join(nonEmpty(lines), "\n")

@@ -44,6 +44,16 @@ func TestWords(t *testing.T) {
 	rude.Name = "*<!here>* `a` ~b~ & @everyone"
 	rude.URL = "https://example.com/a|b/`x`?token=hunter2"
 
+	changed := event(t, "The tool list changed (1 breaking, 1 to look at, 1 harmless)", 0,
+		probe.Change{Rank: probe.RankBreaking, Kind: "tool_removed", Tool: "forecast", Message: "the tool is gone"},
+		probe.Change{Rank: probe.RankWarning, Kind: "annotations_changed", Tool: "alerts", Message: "it may do harm that said it would not"},
+		probe.Change{Rank: probe.RankInfo, Kind: "optional_added", Tool: "alerts", Path: "/inputSchema/properties/region", Message: "an argument that may be given"})
+	flood := make([]probe.Change, 20)
+	for i := range flood {
+		flood[i] = probe.Change{Rank: probe.RankBreaking, Tool: "<!channel> @here `x`\n\u202E", Path: strings.Repeat("&", 600), Message: hostile.Cause.Message}
+	}
+	overrun := event(t, "The tool list changed", 181, flood...)
+
 	tests := []struct {
 		name    string
 		message alerts.Message
@@ -54,6 +64,8 @@ func TestWords(t *testing.T) {
 		{"opened by a hostile server", alerts.NewMessage(hostile, rude, store.NoticeOpened, publicURL)},
 		{"resolved", alerts.NewMessage(over, endpoint, store.NoticeResolved, publicURL)},
 		{"resolved by a pause", alerts.NewMessage(paused, endpoint, store.NoticeResolved, publicURL)},
+		{"tools changed", alerts.NewEventMessage(changed, endpoint, publicURL)},
+		{"tools changed by a hostile server", alerts.NewEventMessage(overrun, rude, "")},
 		{"test", alerts.NewTestMessage(store.Channel{Name: "ops"}, publicURL)},
 	}
 	for _, tt := range tests {
@@ -63,6 +75,16 @@ func TestWords(t *testing.T) {
 			golden(t, name+".slack.json", asSlackGetsIt(t, tt.message))
 		})
 	}
+}
+
+// event returns a change of the tool list.
+func event(t *testing.T, title string, more int, changes ...probe.Change) store.Event {
+	t.Helper()
+	data, err := json.Marshal(store.ContractChanged{ContractID: "con_1", Key: "modern", Hash: "sha256:1", Changes: changes, More: more})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store.Event{Kind: store.EventContractChanged, Severity: string(changes[0].Rank), Title: title, Data: data}
 }
 
 // asSlackGetsIt returns text and blocks of a message as they came over the wire.

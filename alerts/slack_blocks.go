@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 // slackBlocks lays m out in Block Kit. The bounds of a Message keep every text far below Slack's 3000 characters, also
 // when each of them has to be escaped.
 func slackBlocks(m Message) []slack.Block {
+	m.Changes = slices.Clone(m.Changes)
 	blocks := []slack.Block{section(strings.Join(nonEmpty([]string{
 		m.Symbol + " *" + unformatted(m.Title) + "*",
 		unformatted(m.Outcome),
@@ -18,6 +20,12 @@ func slackBlocks(m Message) []slack.Block {
 	}), "\n"))}
 	if fields := slackFields(m); len(fields) > 0 {
 		blocks = append(blocks, slack.NewSectionBlock(nil, fields, nil))
+	}
+	for lines := range slices.Chunk(m.Changes, 3) { // three of them fit into a block, also when all is escaped
+		for i := range lines {
+			lines[i] = "• " + unformatted(lines[i])
+		}
+		blocks = append(blocks, section(strings.Join(lines, "\n")))
 	}
 	if m.Said != "" {
 		blocks = append(blocks, section("*Error*\n```"+code(m.Said)+"```"))

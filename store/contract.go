@@ -148,7 +148,7 @@ func summary(changes []probe.Change) (severity, title string) {
 			parts = append(parts, fmt.Sprintf("%d %s", n, r.words))
 		}
 	}
-	return string(changes[0].Rank), changed + ": " + strings.Join(parts, ", ")
+	return string(changes[0].Rank), changed + " (" + strings.Join(parts, ", ") + ")"
 }
 
 // maxEventChanges is how many changes an event repeats: what a message has room for.

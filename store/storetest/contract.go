@@ -86,7 +86,7 @@ func testContracts(t *testing.T, fresh func(t testing.TB) Database) {
 			t.Fatal(err)
 		}
 		if ev.Kind != store.EventContractChanged || !ev.At.Equal(minutes(1)) || ev.Severity != "breaking" ||
-			ev.Title != "The tool list changed: 1 breaking" || data.ContractID != found[0].ID || !cmp.Equal(data.Changes, removed) {
+			ev.Title != "The tool list changed (1 breaking)" || data.ContractID != found[0].ID || !cmp.Equal(data.Changes, removed) {
 			t.Errorf("event %+v with %+v", ev, data)
 		}
 
