@@ -1,6 +1,9 @@
 package probe_test
 
 import (
+	"bufio"
+	"fmt"
+	"net"
 	"strings"
 	"testing"
 
@@ -122,4 +125,22 @@ func FuzzBatch(f *testing.F) {
 			t.Errorf("%q: %+v, %+v", body, failure, steps)
 		}
 	})
+}
+
+// Over a stream, too, a batch is one message and its answer another.
+func TestBatchOverTCP(t *testing.T) {
+	url := listen(t, func(conn net.Conn) {
+		defer conn.Close()
+		line, err := bufio.NewReader(conn).ReadBytes('\n')
+		if err == nil {
+			fmt.Fprintln(conn, `{"jsonrpc":"2.0","method":"hello"}`)
+			fmt.Fprintln(conn, withIDs(line, `[{"jsonrpc":"2.0","id":$2,"result":2},{"jsonrpc":"2.0","id":$1,"error":{"code":-32601,"message":"no such method"}}]`))
+		}
+	})
+	target := probe.Target{Kind: probe.KindJSONRPC, URL: "tcp://" + strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/mcp")}
+	target.Options.Batch = []probe.Call{{Method: "a"}, {Method: "b", Expect: probe.Expect{Equals: raw("2")}}}
+	check(t, ask(t, target), want{verdict: probe.Down, step: "a", class: probe.ClassRPCError, code: -32601, steps: "a!rpc_error b"})
+
+	target.Options.Batch, target.Method, target.Options.Notify = nil, "n", true
+	check(t, ask(t, target), want{verdict: probe.Up, steps: "n"})
 }

@@ -56,8 +56,11 @@ func (e envelope) answers(id string) bool {
 	if len(e.id) == len(id)+2 && e.id[0] == '"' && string(e.id[1:len(e.id)-1]) == id {
 		return true // ids need no escapes
 	}
-	var s string
-	return len(e.id) > len(id)+2 && len(e.id) <= 6*len(id)+2 && e.id[0] == '"' && json.Unmarshal(e.id, &s) == nil && s == id
+	if len(e.id) > 6*len(id)+2 {
+		return false
+	}
+	s, ok := readString(e.id)
+	return ok && s == id
 }
 
 // anonymous reports whether e carries no id, as an error may when the server could not read that of the request.
@@ -327,17 +330,18 @@ func (e *envelope) readError(raw json.RawMessage, oldStyle bool) error {
 	}
 	e.err.Data, _ = object.get("data")
 	message, _ := object.get("message")
-	if json.Unmarshal(message, &e.err.Message) != nil || len(message) == 0 {
+	text, ok := readString(message)
+	if !ok {
 		e.note("error without a message")
 	}
-	e.err.Message = clip(e.err.Message, maxErrorText)
+	e.err.Message = clip(text, maxErrorText)
 	return nil
 }
 
 // oldError reads an error that is a string; nil when it is not.
 func oldError(raw json.RawMessage) *rpcError {
-	var message string
-	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &message) != nil {
+	message, ok := readString(raw)
+	if !ok {
 		return nil
 	}
 	return &rpcError{Message: clip(message, maxErrorText)}
@@ -361,7 +365,7 @@ func readObject(raw []byte) (object, error) {
 	if !ok {
 		return nil, notRPC("not an object")
 	}
-	o := make(object, 0, 4)
+	o := make(object, 0, 8)
 	for {
 		name, value, ok := members.next()
 		if !ok {
@@ -391,9 +395,20 @@ func (o object) get(name string) (json.RawMessage, bool) {
 // text returns the member of this name when it is a string, else "".
 func (o object) text(name string) string {
 	raw, _ := o.get(name)
-	var s string
-	_ = json.Unmarshal(raw, &s) // what is no string leaves s empty
+	s, _ := readString(raw)
 	return s
+}
+
+// readString decodes a JSON string, without encoding/json when it holds no escapes; ok is false for what is no string.
+func readString(raw json.RawMessage) (s string, ok bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return "", false
+	}
+	if inner := raw[1 : len(raw)-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		return string(inner), true
+	}
+	ok = json.Unmarshal(raw, &s) == nil
+	return s, ok
 }
 
 // object returns the member of this name when it is an object.
