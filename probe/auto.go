@@ -2,34 +2,33 @@ package probe
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
+	"strings"
 )
 
-// auto finds out what an endpoint speaks: the method it was given, MCP in either era, or the language of EVM nodes. The
-// attempts that came to nothing stay in the steps; the last one decides.
+// auto finds out what an endpoint speaks: the method it was given, MCP in either era, or the language of one of the
+// families of chains. The attempts that came to nothing stay in the steps; the last one decides.
 //
 //	a method is named ─► method
-//	MCP, either era ─► answers a handshake ─► that was it
-//	    └ a server of plain JSON-RPC that knows no MCP ─► eth_blockNumber ─► eth_chainId
-//	                                                           └ knows that neither ─► degraded, name a method
+//	HTTP, a command ─► MCP, either era ─► answers a handshake ─► that was it
+//	                       └ a server of plain JSON-RPC that knows no MCP ─┐
+//	WebSocket, a socket ───────────────────────────────────────────────────┴─► hunt
+//	hunt: one method after the other ─► an answer that only one family gives ─► the conversation of that family
+//	          └ none of them is known ─► degraded, name a method
 func (c *conversation) auto(ctx context.Context) *Failure {
 	if c.target.Method != "" {
 		return c.method(ctx)
+	}
+	if c.overStream() && c.target.Command == nil {
+		return c.hunt(ctx, 0)
 	}
 	failure := c.mcp(ctx)
 	if failure == nil || c.result.Kind == KindMCP || c.target.Era != "" || !c.plainRPC(failure) {
 		return failure
 	}
 	c.begin()
-	evm := presetOf(KindEVM)
-	height := c.askCall(ctx, evm, evm.Calls[0])
-	if refused := height.rpc; refused != nil && height.problem.class == ClassRPCError && refused.Code == failure.Code {
-		c.result.Kind = KindJSONRPC
-		c.fail(&height, ClassCapabilityMissing, "speaks JSON-RPC, but neither MCP nor the methods of an EVM node: name a method to ask for")
-		height.problem.code = refused.Code
-		return c.failure(height)
-	}
-	return c.chainFrom(ctx, evm, &height)
+	return c.hunt(ctx, failure.Code)
 }
 
 // plainRPC reports whether a failed handshake looks like that of a JSON-RPC server which does not know the method.
@@ -51,3 +50,129 @@ func (c *conversation) plainRPC(f *Failure) bool {
 
 // foreignCodes are what servers answer to a method they do not know.
 var foreignCodes = []int{codeMethodNotFound, codeInvalidRequest, codeInvalidParams, codeParse, codeGeneric}
+
+// trails are the methods by which families are found, the most common ones first, by the transport. Several families may
+// know one method; what they answer tells them apart. REST families cannot be found: they do not answer a POST.
+var trails = map[string][]struct {
+	method   string
+	params   string
+	families []Kind
+}{
+	"http": {
+		{"eth_blockNumber", `[]`, []Kind{KindEVM}},
+		{"status", `[]`, []Kind{KindCometBFT, KindNEAR}},
+		{"getHealth", ``, []Kind{KindSolana, KindStellarRPC}},
+		{"getblockcount", `[]`, []Kind{KindBitcoin}},
+		{"system_health", `[]`, []Kind{KindSubstrate}},
+		{"starknet_blockNumber", `[]`, []Kind{KindStarknet}},
+	},
+	"ws": {
+		{"eth_blockNumber", `[]`, []Kind{KindEVM}},
+		{"status", `[]`, []Kind{KindCometBFT}},
+		{"system_health", `[]`, []Kind{KindSubstrate}},
+		{"starknet_blockNumber", `[]`, []Kind{KindStarknet}},
+		{"queryNetwork/blockHeight", ``, []Kind{KindOgmios}},
+	},
+	"tcp":  {{"server.version", `["rollcall","1.4"]`, []Kind{KindElectrum}}},
+	"unix": {{"eth_blockNumber", `[]`, []Kind{KindEVM}}, {"getinfo", `{}`, []Kind{KindCLN}}},
+}
+
+// hunt asks for methods until the answer is that of a family. Refusal is the code by which the endpoint has refused methods
+// it does not know; zero when it has refused none yet.
+func (c *conversation) hunt(ctx context.Context, refusal int) *Failure {
+	trail := trails[transportOf(c.url)]
+	var a answer
+	for i, t := range trail {
+		q := question{step: t.method, method: t.method}
+		if t.params != "" {
+			q.params = json.RawMessage(t.params)
+		}
+		a = c.ask(ctx, q)
+		if rippled(a) {
+			return c.chainFrom(ctx, presetOf(KindXRPL), nil)
+		}
+		for _, kind := range t.families {
+			if p := presetOf(kind); p.speaks(t.method, a) {
+				return c.pursue(ctx, p, t.method, a)
+			}
+		}
+		refused := a.rpc != nil && a.problem != nil && a.problem.class == ClassRPCError && (a.rpc.Code == refusal || unknownMethod(a))
+		if !refused && i == 0 && len(t.families) == 1 {
+			return c.pursue(ctx, presetOf(t.families[0]), t.method, a) // which says what is wrong with the answer
+		}
+		if !refused && (a.problem != nil || i == len(trail)-1) {
+			return c.lost(a)
+		}
+	}
+	return c.lost(a)
+}
+
+// lost ends a hunt that came to nothing.
+func (c *conversation) lost(a answer) *Failure {
+	if a.problem != nil && a.rpc == nil {
+		return c.failure(a)
+	}
+	if a.problem != nil && a.problem.class != ClassRPCError {
+		return c.failure(a)
+	}
+	c.result.Kind = KindJSONRPC
+	code := 0
+	if a.rpc != nil {
+		code = a.rpc.Code
+	}
+	c.failWith(&a, problem{ClassCapabilityMissing, code, "speaks JSON-RPC, but neither MCP nor the methods of a chain that can be told by them: name a kind, or a method to ask for"})
+	return c.failure(a)
+}
+
+// pursue goes on with a family whose trail was found. The answer counts as its liveness when that is what was asked.
+func (c *conversation) pursue(ctx context.Context, p *preset, method string, a answer) *Failure {
+	if p.Calls[0].Method == method {
+		return c.chainFrom(ctx, p, &a)
+	}
+	return c.chainFrom(ctx, p, nil)
+}
+
+// speaks reports whether an answer to a method is one that the family gives, and hardly anybody else.
+func (p *preset) speaks(method string, a answer) bool {
+	if a.rpc != nil {
+		rule := p.errorRule(a.rpc)
+		return rule != nil && rule.telling(a.rpc)
+	}
+	if a.problem != nil || a.result == nil {
+		return false
+	}
+	d := newTree(a.result)
+	for _, call := range p.Calls {
+		if call.Method != method || call.Need != needMust {
+			continue
+		}
+		if call.check(d) != nil {
+			return false
+		}
+		if call.Read.Height.isZero() {
+			return true
+		}
+		_, err := d.height(call.Read.Height)
+		return err == nil
+	}
+	return false
+}
+
+// telling reports whether an error gives a family away: it says how many blocks are missing, or that the node is starting
+// or stale in the words, or under the number, of this family.
+func (r errorRule) telling(e *rpcError) bool {
+	if !r.Data.isZero() {
+		_, ok := newTree(e.raw).find(r.Data)
+		return ok
+	}
+	return r.Class == ClassStarting || r.Class == ClassHeadLagging
+}
+
+// rippled reports whether an answer has the shape in which the XRP Ledger refuses a method, or a message without a command.
+func rippled(a answer) bool {
+	result, err := readObject(a.result)
+	if err == nil && result.text("status") == "error" && result.text("error") != "" {
+		return true
+	}
+	return a.problem != nil && strings.Contains(a.problem.message, "missingCommand")
+}

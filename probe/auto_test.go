@@ -50,8 +50,9 @@ func TestAuto(t *testing.T) {
 		"another JSON-RPC server": {func(t *testing.T) string {
 			return rpcServer(t, `{"jsonrpc":"2.0","id":$id,"error":{"code":-32601,"message":"Method not found"}}`)
 		}, "",
-			want{verdict: probe.Degraded, kind: probe.KindJSONRPC, step: "eth_blockNumber", class: probe.ClassCapabilityMissing, code: -32601, message: "name a method",
-				steps: "server/discover!rpc_error initialize!rpc_error eth_blockNumber!capability_missing"}},
+			want{verdict: probe.Degraded, kind: probe.KindJSONRPC, step: "starknet_blockNumber", class: probe.ClassCapabilityMissing, code: -32601, message: "name a kind",
+				steps: "server/discover!rpc_error initialize!rpc_error eth_blockNumber!rpc_error status!rpc_error getHealth!rpc_error getblockcount!rpc_error " +
+					"system_health!rpc_error starknet_blockNumber!capability_missing"}},
 		"a web page": {func(t *testing.T) string { return webServer(t, http.StatusOK, "text/html", "<html><title>Hi</title>") }, "",
 			want{verdict: probe.Down, kind: probe.KindAuto, step: "initialize", class: probe.ClassContentType, code: 200, message: "Hi",
 				steps: "server/discover!content_type initialize!content_type"}},

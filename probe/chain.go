@@ -43,6 +43,9 @@ func (c *conversation) chain(ctx context.Context, p *preset) *Failure {
 func (c *conversation) chainFrom(ctx context.Context, p *preset, first *answer) *Failure {
 	c.readError = func(e *rpcError) *problem { return c.familyProblem(p, e) }
 	defer func() { c.readError = nil }()
+	if first != nil && first.rpc != nil && first.problem != nil && first.problem.code == first.rpc.Code {
+		c.failWith(first, *c.rpcProblem(first.rpc)) // it was asked before its family was known
+	}
 	s := sighting{headStep: -1}
 	refused := map[string]bool{} // methods that the node does not know: they are not asked for twice
 	for i, call := range p.callsFor(c.url) {
