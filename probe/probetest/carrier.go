@@ -185,6 +185,9 @@ func newCarrier(t testing.TB, backend *Server, network, address string, serve fu
 // CertPool returns the pool that a client must trust to accept the certificate of a carrier made with [OverTLS].
 func (c *Carrier) CertPool() *x509.CertPool { return c.cert.Pool() }
 
+// HasHeaders reports whether messages have a header before them.
+func (c *Carrier) HasHeaders() bool { return c.plan.header }
+
 // Stop stops listening and drops every connection. It returns when nothing runs any more.
 func (c *Carrier) Stop() {
 	c.l.Close()
