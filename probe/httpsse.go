@@ -27,6 +27,7 @@ type httpSSE struct {
 	endpoint *url.URL
 	taken    bool   // the endpoint has accepted a message
 	inBody   []byte // an answer that came as the body of its POST; nil when none did
+	replies  int    // sent to what the endpoint asked
 
 	incoming *metered
 	events   chan arrival  // what pump has read
@@ -389,8 +390,18 @@ func (s *httpSSE) judgeReceipt(q question, resp *http.Response, r *reading) erro
 	return nil
 }
 
+// maxReplies bounds how many requests of the endpoint's own are answered, each by a POST.
+const maxReplies = 100
+
+// send answers a request of the endpoint's own; questions go by post.
 func (s *httpSSE) send(ctx context.Context, message []byte) error {
-	return s.post(ctx, question{step: lastStep(s.c.result.Steps), mcp: true}, message, newStopwatch())
+	if s.replies++; s.replies > maxReplies {
+		return nil
+	}
+	mine := s.inBody
+	err := s.post(ctx, question{step: lastStep(s.c.result.Steps), mcp: true}, message, newStopwatch())
+	s.inBody = mine
+	return err
 }
 
 // receive returns the next message of the stream. An answer that came in the body of its POST counts when the stream has

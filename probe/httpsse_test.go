@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -256,6 +257,58 @@ func TestHTTPSSEOverTLS(t *testing.T) {
 			t.Errorf("offered %s, spoken over HTTP/2: %v", protocol, overHTTP2)
 		}
 		awaitNoFeeds(t, s)
+	}
+}
+
+// What never ends is left, after a bounded number of bytes, events and replies.
+func TestEndlessEventStreamsAreLeft(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		first, more string // before and after the endpoint event
+		class       probe.Class
+	}{
+		"comments before the endpoint":       {": x\n", "", probe.ClassSSEEndpointMissing},
+		"pings before the endpoint":          {"event: ping\ndata: x\n\n", "", probe.ClassSSEEndpointMissing},
+		"an endpoint without end":            {"x", "", probe.ClassSSEEndpointMissing},
+		"notifications after the endpoint":   {"", "data: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n", probe.ClassBodyTooLarge},
+		"requests after the endpoint":        {"", "data: {\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"id\":1}\n\n", probe.ClassBodyTooLarge},
+		"empty events after the endpoint":    {"", "data:\n\n", probe.ClassBodyTooLarge},
+		"an event without end after it":      {"", "x", probe.ClassSSEFraming},
+		"other endpoints after the endpoint": {"", "event: endpoint\ndata: /elsewhere\n\n", probe.ClassBodyTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var posts atomic.Int64
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost {
+					posts.Add(1)
+					_, _ = io.Copy(io.Discard, r.Body)
+					w.WriteHeader(http.StatusAccepted)
+					return
+				}
+				w.Header().Set("Content-Type", "text/event-stream")
+				text := tc.first
+				if text == "" {
+					_, _ = io.WriteString(w, "event: endpoint\ndata: /message\n\n")
+					text = tc.more
+				}
+				for text = strings.Repeat(text, 1000); ; {
+					if _, err := io.WriteString(w, text); err != nil {
+						return
+					}
+				}
+			}))
+			defer server.Close()
+			p := prober()
+			p.Limits = probe.Limits{ResponseBytes: 64 << 10, EventBytes: 16 << 10}
+			r := p.Probe(t.Context(), probe.Target{Kind: probe.KindMCP, URL: server.URL, Era: probe.EraSSE, Timeout: 20 * time.Second})
+			if r.Failure == nil || r.Failure.Class != tc.class {
+				t.Errorf("%s, steps %s, %+v; want %s", r.Verdict, stepLine(r.Steps), r.Failure, tc.class)
+			}
+			if n := posts.Load(); n > 110 {
+				t.Errorf("%d messages were posted", n)
+			}
+		})
 	}
 }
 

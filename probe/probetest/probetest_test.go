@@ -3,6 +3,7 @@ package probetest_test
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -433,6 +434,218 @@ func TestFaultsOfMCP(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestFaultsOfSessionsAndVersions(t *testing.T) {
+	t.Run("LoseSessionAt", func(t *testing.T) {
+		s := probetest.MCP(t, probetest.LoseSessionAt("tools/list", 400, -32000, "No valid session ID provided"))
+		session := ask(t, initialize(s, "2025-11-25")).header.Get("Mcp-Session-Id")
+		if got := ask(t, notify(s, session)); got.status != 202 {
+			t.Errorf("another step: got %s, want 202", got)
+		}
+		if got := ask(t, legacy(s, session, "tools/list")); got.status != 400 || !got.contains("-32000", "No valid session") || s.Sessions() != 0 {
+			t.Errorf("got %s and %d sessions, want 400 and none", got, s.Sessions())
+		}
+	})
+	t.Run("KeepSessions", func(t *testing.T) {
+		s := probetest.MCP(t, probetest.KeepSessions())
+		session := ask(t, initialize(s, "2025-11-25")).header.Get("Mcp-Session-Id")
+		if got := ask(t, closeSession(s, session)); got.status != 200 || s.Sessions() != 1 {
+			t.Errorf("DELETE: got %s and %d sessions, want 200 and 1", got, s.Sessions())
+		}
+	})
+	t.Run("EchoVersion", func(t *testing.T) {
+		if got := ask(t, initialize(probetest.MCP(t, probetest.EchoVersion()), "1999-01-01")); !got.contains(`"protocolVersion":"1999-01-01"`) {
+			t.Errorf("got %s, want the version that was asked for", got)
+		}
+	})
+	t.Run("NoVersionHeader", func(t *testing.T) {
+		s := probetest.MCP(t, probetest.NoVersionHeader())
+		r := initialize(s, "2025-11-25")
+		r.Header.Set("Mcp-Protocol-Version", "2025-11-25")
+		if got := ask(t, r); got.status != 400 || !got.contains("Unsupported protocol version") {
+			t.Errorf("with the header: got %s, want 400", got)
+		}
+		if got := ask(t, initialize(s, "2025-11-25")); got.status != 200 {
+			t.Errorf("without: got %s, want 200", got)
+		}
+	})
+	t.Run("RefuseAgents", func(t *testing.T) {
+		s := probetest.MCP(t, probetest.RefuseAgents())
+		if got := ask(t, initialize(s, "2025-11-25")); got.status != 403 {
+			t.Errorf("a library: got %s, want 403", got)
+		}
+		r := initialize(s, "2025-11-25")
+		r.Header.Set("User-Agent", "rollcall/1 (+https://status.example)")
+		if got := ask(t, r); got.status != 200 {
+			t.Errorf("one with a name: got %s, want 200", got)
+		}
+	})
+	t.Run("Padding", func(t *testing.T) {
+		if got := ask(t, modern(probetest.MCP(t, probetest.Padding(1000)), "tools/list", nil)); len(got.body) < 3000 {
+			t.Errorf("got %d bytes for three tools, want 1000 more for each", len(got.body))
+		}
+	})
+}
+
+func TestFaultsOfStreamsAndBodies(t *testing.T) {
+	t.Run("TooLongAt", func(t *testing.T) {
+		res, body := begin(t, rpc(probetest.JSONRPC(t, probetest.TooLongAt("m", 2)), "m"))
+		got, err := io.ReadAll(body)
+		if res != 200 || !json.Valid(got) || !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("got %d %q, %v, want all of the answer and an early end", res, got, err)
+		}
+	})
+	t.Run("GzipAt", func(t *testing.T) {
+		got := ask(t, rpc(probetest.JSONRPC(t, probetest.GzipAt("m")), "m"))
+		unpacked, err := gzip.NewReader(strings.NewReader(got.body))
+		if err != nil || got.header.Get("Content-Encoding") != "gzip" {
+			t.Fatalf("got %q, %v, want it compressed", got.body, err)
+		}
+		if plain, err := io.ReadAll(unpacked); err != nil || !bytes.Contains(plain, []byte(`"ok":true`)) {
+			t.Errorf("got %q, %v, want a result", plain, err)
+		}
+	})
+	t.Run("StreamTextAt", func(t *testing.T) {
+		got := ask(t, rpc(probetest.JSONRPC(t, probetest.StreamTextAt("m", "data:$message\r\r")), "m"))
+		if got.header.Get("Content-Type") != "text/event-stream" || !strings.HasPrefix(got.body, "data:{") || !strings.HasSuffix(got.body, "}\r\r") {
+			t.Errorf("got %q, want the message as it was framed", got.body)
+		}
+	})
+	t.Run("ResumeAt", func(t *testing.T) {
+		s := probetest.MCP(t, probetest.NoSession(), probetest.ResumeAt("tools/list", 20*time.Millisecond, 2))
+		first := ask(t, legacy(s, "", "tools/list"))
+		if !first.contains("id: event-1\n", "retry: 20\n") || first.contains("result") {
+			t.Errorf("got %q, want an id, a wait and no answer", first.body)
+		}
+		if got := ask(t, resume(s, "event-1")); !got.contains("id: event-2\n") || got.contains("result") {
+			t.Errorf("first GET: got %q, want the next id and no answer", got.body)
+		}
+		if got := ask(t, resume(s, "event-2")); !got.contains(`"id":7`, `"inputSchema"`) {
+			t.Errorf("second GET: got %q, want the answer", got.body)
+		}
+		for _, id := range []string{"event-2", "other"} {
+			if got := ask(t, resume(s, id)); got.status != 404 {
+				t.Errorf("GET after %s: got %s, want 404", id, got)
+			}
+		}
+	})
+}
+
+func TestHTTPSSE(t *testing.T) {
+	t.Run("answers on the stream", func(t *testing.T) {
+		s := probetest.HTTPSSE(t, probetest.ChangedFirst())
+		events := open(t, s)
+		if got := <-events; got != "event: endpoint\ndata: /message?sessionId=stream-1" {
+			t.Errorf("first event: got %q, want the endpoint", got)
+		}
+		if got := ask(t, to("/message?sessionId=stream-1", initialize(s, "2025-11-25"))); got.status != 202 || got.body != "Accepted" {
+			t.Errorf("POST: got %s, want 202", got)
+		}
+		if got := <-events; !strings.Contains(got, "list_changed") {
+			t.Errorf("got %q, want the notification first", got)
+		}
+		if got := <-events; !strings.Contains(got, `"protocolVersion":"2025-11-25"`) {
+			t.Errorf("got %q, want the answer", got)
+		}
+		if got := ask(t, to("/message?sessionId=stream-1", notify(s, ""))); got.status != 202 {
+			t.Errorf("initialized: got %s, want 202", got)
+		}
+		if s.Feeds() != 1 || !slices.Equal(s.Steps(), []string{"sse", "initialize", "initialized"}) {
+			t.Errorf("got %d streams and steps %q", s.Feeds(), s.Steps())
+		}
+	})
+	t.Run("refuses", func(t *testing.T) {
+		s := probetest.HTTPSSE(t)
+		for path, want := range map[string]int{"/sse": 405, "/message?sessionId=other": 404, "/mcp": 404} {
+			if got := ask(t, to(path, initialize(s, "2025-11-25"))); got.status != want {
+				t.Errorf("POST %s: got %s, want %d", path, got, want)
+			}
+		}
+	})
+	t.Run("InBodyAt", func(t *testing.T) {
+		s := probetest.HTTPSSE(t, probetest.InBodyAt("initialize"))
+		<-open(t, s)
+		if got := ask(t, to("/message?sessionId=stream-1", initialize(s, "2025-11-25"))); got.status != 200 || !got.contains("serverInfo") {
+			t.Errorf("got %s, want the answer here", got)
+		}
+	})
+	t.Run("StreamEndsAt", func(t *testing.T) {
+		s := probetest.HTTPSSE(t, probetest.StreamEndsAt("initialize"))
+		events := open(t, s)
+		<-events
+		if got := ask(t, to("/message?sessionId=stream-1", initialize(s, "2025-11-25"))); got.status != 202 {
+			t.Errorf("got %s, want 202", got)
+		}
+		if got, more := <-events; more {
+			t.Errorf("got %q, want the end of the stream", got)
+		}
+	})
+	t.Run("Endpoint, FirstEvent and PostStreams", func(t *testing.T) {
+		s := probetest.HTTPSSE(t, probetest.Endpoint("http://10.0.0.7/$id"), probetest.PostStreams())
+		if got := <-open(t, s); got != "event: endpoint\ndata: http://10.0.0.7/stream-1" {
+			t.Errorf("Endpoint: got %q", got)
+		}
+		_, body := begin(t, initialize(s, "2025-11-25"))
+		if got, err := body.(*bufio.Reader).ReadString('\n'); got != "event: endpoint\n" {
+			t.Errorf("PostStreams: got %q, %v, want an endpoint event", got, err)
+		}
+		s.SetFaults(probetest.FirstEvent("data: hello\n\n"))
+		if got := <-open(t, s); got != "data: hello" {
+			t.Errorf("FirstEvent: got %q", got)
+		}
+	})
+}
+
+// resume asks for the events after one.
+func resume(s *probetest.Server, id string) *http.Request {
+	r, err := http.NewRequest(http.MethodGet, s.URL, nil)
+	if err != nil {
+		panic(err)
+	}
+	r.Header.Set("Last-Event-Id", id)
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	return r
+}
+
+// to turns r to another path of its server.
+func to(path string, r *http.Request) *http.Request {
+	u, err := r.URL.Parse(path)
+	if err != nil {
+		panic(err)
+	}
+	r.URL = u
+	return r
+}
+
+// open opens the event stream of s and returns its events as they come, without the blank line behind each.
+func open(t *testing.T, s *probetest.Server) <-chan string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := roundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { res.Body.Close() })
+	events := make(chan string, 10)
+	go func() {
+		defer close(events)
+		in := bufio.NewScanner(res.Body)
+		event := ""
+		for in.Scan() {
+			if in.Text() != "" {
+				event += "\n" + in.Text()
+				continue
+			}
+			lines := slices.DeleteFunc(strings.Split(event, "\n"), func(line string) bool { return line == "" || strings.HasPrefix(line, "id:") })
+			events <- strings.Join(lines, "\n")
+			event = ""
+		}
+	}()
+	return events
 }
 
 const modernVersion = "2026-07-28"
