@@ -56,6 +56,9 @@ func (c *conversation) withoutSecrets() func(string) string {
 	return func(s string) string {
 		cut := c.secrets.Cut(s)
 		joined := strings.Map(visibleRune, cut)
+		if joined == cut {
+			return cut
+		}
 		if seen := c.secrets.Cut(joined); seen != joined {
 			return seen // a secret that invisible characters had split
 		}

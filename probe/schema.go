@@ -14,10 +14,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Bounds on the schemas that are judged, generous for any real tool. Judging costs some ten microseconds per subschema.
+// Bounds on the schemas that are judged, generous for any real tool. Judging costs some ten microseconds per value, so that
+// an endpoint can take up a fraction of a second at most.
 const (
 	maxSchema       = 256 << 10 // bytes of one tool
-	maxSchemaValues = 50_000    // JSON values of all tools of a check together
+	maxSchemaValues = 20_000    // JSON values of all tools of a check together: five hundred typical tools
 )
 
 // schemaRules is the version of what is judged here: a tool list that was found sound under other rules is judged again.
