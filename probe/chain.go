@@ -298,11 +298,11 @@ func (c *conversation) takeTags(call call, a *answer, d *tree, s *sighting) {
 			continue
 		}
 		if n, err := d.height(tag.v); err == nil {
-			*tag.into, s.finalStep = &n, a.step
+			*tag.into = &n
 		}
 	}
-	if s.finalized != nil {
-		c.result.Facts.Finalized = s.finalized
+	if !call.Read.Finalized.isZero() && s.finalized != nil {
+		c.result.Facts.Finalized, s.finalStep = s.finalized, a.step
 	}
 }
 

@@ -132,3 +132,9 @@ func ExtractAll(raw []byte) (found int) {
 	}
 	return found
 }
+
+// Delivers reports whether a message is an event of the family's subscription, made by a request of this id and answered
+// with ack.
+func Delivers(kind Kind, message, request, ack string) bool {
+	return presetOf(kind).Subscription.delivers([]byte(message), request, json.RawMessage(ack))
+}

@@ -168,7 +168,7 @@ func TestBadNodes(t *testing.T) {
 		"evm: a clock that is ahead": {probe.KindEVM, faults(probetest.HeadAge(-40 * time.Second)), probe.Chain{},
 			want{verdict: probe.Up, steps: evm + " eth_syncing eth_getBlockByNumber finalized eth_getBlockByNumber safe", warnings: []string{"eth_getBlockByNumber clock_skew"}}},
 		"evm: more final than there is": {probe.KindEVM, faults(probetest.ResultAt("eth_getBlockByNumber finalized", `{"number":"0x500"}`)), probe.Chain{},
-			want{verdict: probe.Degraded, step: "eth_getBlockByNumber safe", class: probe.ClassFinality, steps: evm + " eth_syncing eth_getBlockByNumber finalized eth_getBlockByNumber safe!finality"}},
+			want{verdict: probe.Degraded, step: "eth_getBlockByNumber finalized", class: probe.ClassFinality, steps: evm + " eth_syncing eth_getBlockByNumber finalized!finality eth_getBlockByNumber safe"}},
 		"evm: no finality": {probe.KindEVM, faults(probetest.ResultAt("eth_getBlockByNumber finalized", `{"number":"0x2"}`), probetest.ResultAt("eth_getBlockByNumber safe", `null`)), probe.Chain{},
 			want{verdict: probe.Degraded, step: "eth_getBlockByNumber finalized", class: probe.ClassFinality, message: "998 behind", steps: evm + " eth_syncing eth_getBlockByNumber finalized!finality eth_getBlockByNumber safe"}},
 		"evm: no tags": {probe.KindEVM, faults(probetest.RPCErrorAt("eth_getBlockByNumber finalized", 200, -39001, "Unknown block"), probetest.RPCErrorAt("eth_getBlockByNumber safe", 200, -32000, "safe block not found")), probe.Chain{},

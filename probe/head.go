@@ -296,5 +296,8 @@ func (v view) finality(finalized, safe *uint64) ([]finding, *uint64) {
 	if back > max(slack, v.limits.finality/4) {
 		return append(findings, found(ClassFinality, "%s %d was final, %d is the last final one after it", v.unit, *before, final)), finalized
 	}
+	if v.head.Height < v.before.Head.Height {
+		return findings, before // all of it is lower, which is said already
+	}
 	return append(findings, warning(ClassFinality, "the last final %s went back by %d, from %d", v.unit, back, *before)), before
 }
