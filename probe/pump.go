@@ -59,9 +59,12 @@ func (p *pump) receive(ctx context.Context) (delivery, error) {
 	}
 }
 
+// halt makes the pump deliver nothing more. It may still be reading.
+func (p *pump) halt() { close(p.stopped) }
+
 // stop ends the pump, once what it reads from was closed.
 func (p *pump) stop() {
-	close(p.stopped)
+	p.halt()
 	p.running.Wait()
 }
 

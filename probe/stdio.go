@@ -256,14 +256,16 @@ func (p *process) close() *problem {
 	}
 	p.closed = true
 	p.in.Close()
+	p.pump.halt()
+	p.pump.running.Go(func() { _, _ = io.Copy(io.Discard, p.out) }) // so that it can say goodbye
 	warning := p.end()
 	killGroup(p.cmd.Process)
 	p.out.Close()
-	p.pump.stop()
+	p.pump.running.Wait()
 	p.errors.close()
-	if p.pollution.lines > 0 {
-		p.c.warn(p.polluted, ClassStdoutPollution, 0, "%s on standard output that are no messages, the first: %s",
-			count(p.pollution.lines, "line"), tidy(string(p.pollution.first), maxGarbage))
+	if n := p.pollution.lines; n > 0 {
+		p.c.warn(p.polluted, ClassStdoutPollution, 0, "%s on standard output, the first: %s",
+			count(n, "line that is no message", "lines that are no messages"), tidy(string(p.pollution.first), maxGarbage))
 	}
 	return warning
 }
@@ -293,12 +295,12 @@ func (p *process) endsWithin(patience time.Duration) bool {
 	}
 }
 
-// count puts a number before a word: "1 line", "3 lines".
-func count(n int, word string) string {
+// count puts a number before the word that goes with it.
+func count(n int, one, many string) string {
 	if n == 1 {
-		return "1 " + word
+		return "1 " + one
 	}
-	return fmt.Sprintf("%d %ss", n, word)
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 // spawnProblem says why a command does not start, without its arguments: they may hold secrets.
