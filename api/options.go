@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 
@@ -173,7 +174,7 @@ func optionsDocument(o probe.Options) map[string]json.RawMessage {
 	document := map[string]json.RawMessage{}
 	take := func(prefix string, v any, names []string) {
 		var all map[string]json.RawMessage
-		text, err := json.Marshal(v)
+		text, err := encode(v)
 		if err == nil {
 			err = json.Unmarshal(text, &all)
 		}
@@ -212,11 +213,11 @@ func mergeMembers(object, patch json.RawMessage) json.RawMessage {
 			into[name] = raw
 		}
 	}
-	merged, err := json.Marshal(into)
+	merged, err := encode(into)
 	if err != nil {
 		return patch // not reached: it was JSON before
 	}
-	return merged
+	return bytes.TrimSpace(merged)
 }
 
 // readOptions reads a whole document of options. kept are those that are there, for the secrets that it does not repeat.

@@ -62,6 +62,9 @@ func (s *Server) pageEndpoint(c echo.Context) error {
 		return err
 	}
 	page.Incidents = incidentRows(incidents.Items)
+	if page.Contracts, page.Events, err = s.promises(ctx, o.Endpoint); err != nil {
+		return err
+	}
 	return s.render(c, http.StatusOK, page)
 }
 

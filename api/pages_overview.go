@@ -86,7 +86,7 @@ func endpointRows(items []store.Overview, counts map[string]store.Counts) []web.
 		row := web.EndpointRow{
 			Slug:    o.Slug,
 			Name:    o.Name,
-			Host:    hostOf(o.URL),
+			Host:    placeOf(o.Endpoint),
 			Kind:    o.Target(o.State).Kind,
 			Status:  o.Status(),
 			Since:   o.State.Since,
@@ -101,6 +101,14 @@ func endpointRows(items []store.Overview, counts map[string]store.Counts) []web.
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// placeOf is where an endpoint is, in a word: the host of its URL, or the program of its command.
+func placeOf(e store.Endpoint) string {
+	if e.Command != nil {
+		return e.DefaultName()
+	}
+	return hostOf(e.URL)
 }
 
 // hostOf returns the part of an endpoint's URL that tells endpoints apart and holds no key.

@@ -39,7 +39,7 @@ func (s *Server) endpointForm(c echo.Context, status int, page web.FormPage) err
 			ID: channel.ID, Name: channel.Name, Type: typeWords(channel.Type), Broken: channel.Broken != "",
 		})
 	}
-	page.Frame, page.Kinds = s.frame(c, "/"), probe.Kinds()
+	page.Frame, page.Kinds = s.frame(c, "/"), web.GroupKinds(probe.Kinds())
 	return s.render(c, status, page)
 }
 
@@ -60,6 +60,7 @@ func formOf(e store.Endpoint) web.EndpointForm {
 		Channels:     e.Channels,
 		Public:       e.Public,
 	}
+	optionsForm(&f, e)
 	if e.URL != "" {
 		f.URL = probe.RedactURL(e.URL)
 	}
@@ -74,7 +75,7 @@ func formOf(e store.Endpoint) web.EndpointForm {
 }
 
 func (s *Server) doRegister(c echo.Context) error {
-	return s.submitEndpoint(c, web.FormPage{}, nil, func(ctx context.Context, in endpointInput) (store.Overview, error) {
+	return s.submitEndpoint(c, web.FormPage{}, store.Endpoint{}, func(ctx context.Context, in endpointInput) (store.Overview, error) {
 		return s.register(ctx, in)
 	})
 }
@@ -85,13 +86,13 @@ func (s *Server) doEdit(c echo.Context) error {
 		return err
 	}
 	page := web.FormPage{Slug: o.Slug, Name: o.Name}
-	return s.submitEndpoint(c, page, o.Headers, func(ctx context.Context, in endpointInput) (store.Overview, error) {
+	return s.submitEndpoint(c, page, o.Endpoint, func(ctx context.Context, in endpointInput) (store.Overview, error) {
 		return s.edit(ctx, o.Slug, in)
 	})
 }
 
 // submitEndpoint tests or saves what was typed. Whatever goes wrong, the form comes back with all of it.
-func (s *Server) submitEndpoint(c echo.Context, page web.FormPage, kept []probe.Header,
+func (s *Server) submitEndpoint(c echo.Context, page web.FormPage, kept store.Endpoint,
 	save func(context.Context, endpointInput) (store.Overview, error)) error {
 	f, err := readForm(c)
 	if err != nil {
@@ -141,8 +142,8 @@ func (s *Server) endpointMistaken(c echo.Context, page web.FormPage, err error) 
 const maxHeaderRows = 100
 
 // readEndpointForm takes what was typed as it was typed. Rows of headers without a name and a value are left out. kept
-// are the headers of the endpoint that is edited.
-func readEndpointForm(f form, kept []probe.Header) web.EndpointForm {
+// is the endpoint that is edited.
+func readEndpointForm(f form, kept store.Endpoint) web.EndpointForm {
 	typed := web.EndpointForm{
 		URL:          f.text("url"),
 		Name:         f.text("name"),
@@ -168,9 +169,10 @@ func readEndpointForm(f form, kept []probe.Header) web.EndpointForm {
 		if row.Name == "" && row.Value == "" {
 			continue
 		}
-		row.Kept = slices.ContainsFunc(kept, func(h probe.Header) bool { return h.Secret && strings.EqualFold(h.Name, row.Name) })
+		row.Kept = slices.ContainsFunc(kept.Headers, func(h probe.Header) bool { return h.Secret && strings.EqualFold(h.Name, row.Name) })
 		typed.Headers = append(typed.Headers, row)
 	}
+	readOptionsForm(&typed, f, kept)
 	return typed
 }
 
@@ -190,7 +192,10 @@ func inputOf(typed web.EndpointForm) endpointInput {
 		Public:       &typed.Public,
 		Tags:         new(tagsOf(typed.Tags)),
 		Channels:     &typed.Channels,
+
+		ContractNotices: &typed.ContractNotices,
 	}
+	in.Options, in.Mistakes = optionsOf(typed)
 	number := func(field, text string) *int {
 		n, err := strconv.Atoi(text)
 		if err != nil {

@@ -148,7 +148,7 @@ func quantiles(l store.Latencies, step string) *Quantiles {
 }
 
 // conversation is the order in which the steps of an MCP check are sent; other steps follow by name.
-var conversation = []string{"server/discover", "initialize", "initialized", "tools/list", "close"}
+var conversation = []string{"server/discover", "sse", "initialize", "initialized", "tools/list", "close"}
 
 func stepQuantiles(l store.Latencies) []StepQuantiles {
 	names := l.Steps()

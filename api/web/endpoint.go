@@ -40,6 +40,8 @@ type EndpointPage struct {
 	Newest  string        // address of the first page, empty on it
 
 	Incidents []IncidentRow
+	Contracts []Contract // those that hold first, then those before
+	Events    []Event
 	Badges    []Snippet
 }
 

@@ -12,7 +12,7 @@ type FormPage struct {
 	Slug     string // of the endpoint that is edited; empty when registering
 	Name     string // of the endpoint that is edited, as kept
 	Form     EndpointForm
-	Kinds    []probe.Kind
+	Kinds    []KindGroup
 	Channels []ChannelOption
 	Problems Problems
 	Test     *Check // what a test saw; nil when none was made
@@ -38,6 +38,36 @@ type EndpointForm struct {
 	Tags                            string // separated by commas
 	Channels                        []string
 	Public                          bool
+
+	// Command is what a local process is started with, as it is shown; empty for an endpoint with a URL. It is never typed.
+	Command string
+
+	ExpectPath, ExpectEquals, ExpectRegex, ExpectCEL string
+	Chain                                            string
+	Subscribe                                        bool
+	CanaryTool, CanaryArguments                      string
+	CA                                               string
+	Insecure                                         bool
+	OAuthID, OAuthSecret, OAuthTokenURL              string
+	KeptOAuthSecret                                  bool // a client secret is kept while OAuthSecret is empty
+	ContractNotices                                  bool
+}
+
+// MoreSet reports whether anything among the settings that most endpoints leave alone is set.
+func (f EndpointForm) MoreSet() bool {
+	return f.ExpectPath != "" || f.ExpectEquals != "" || f.ExpectRegex != "" || f.ExpectCEL != "" || f.Chain != "" || f.Subscribe ||
+		f.CanaryTool != "" || f.CanaryArguments != "" || f.CA != "" || f.Insecure || f.OAuthID != "" || f.OAuthSecret != "" ||
+		f.OAuthTokenURL != "" || f.ContractNotices
+}
+
+// More reports whether something is wrong among those settings.
+func (ps Problems) More() bool {
+	for _, field := range []string{"request.expect", "chain", "subscribe", "canary", "tls", "oauth", "contract_notices"} {
+		if ps.Any(field) {
+			return true
+		}
+	}
+	return false
 }
 
 // HeaderRow is one header as typed.
@@ -124,6 +154,12 @@ var labels = map[string]string{
 	"confirm.successes": "Successes", "confirm.after": "Check again after", "tags": "Tags", "channels": "Channels",
 	"public": "Public", "webhook_url": "Webhook URL", "bot_token": "Bot token", "channel": "Slack channel",
 	"api_url": "API URL", "type": "Type", "user": "Name", "password": "Password",
+	"request.expect": "Expectation", "request.expect.path": "Path", "request.expect.equals": "Equals",
+	"request.expect.regex": "Matches", "request.expect.cel": "Expression", "chain": "Chain", "chain.id": "Chain",
+	"subscribe": "Subscription", "canary": "Canary", "canary.tool": "Canary tool", "canary.arguments": "Arguments",
+	"tls": "TLS", "tls.ca": "CA certificates", "tls.client_key": "Client key", "tls.insecure": "Accept any certificate",
+	"oauth": "OAuth", "oauth.client_id": "Client id", "oauth.client_secret": "Client secret", "oauth.token_url": "Token URL",
+	"contract_notices": "Changes of the tool list", "command": "Command",
 }
 
 // Label returns the words on the form for a field.

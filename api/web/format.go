@@ -139,6 +139,13 @@ func grouped(n uint64) string {
 	return b.String()
 }
 
+func yesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
+
 // plural chooses the word that goes with n.
 func plural(n int, one, many string) string {
 	if n == 1 {

@@ -25,13 +25,14 @@ func samples() map[string]web.Page {
 		"endpoint-up":     endpointUp(),
 		"endpoint-new":    endpointNew(),
 		"confirm":         web.ConfirmPage{Frame: frame("/"), Question: "Delete Weather?", Detail: "Its checks, incidents and uptime go with it. This cannot be undone.", Verb: "Delete Weather", Action: "/endpoints/weather", Back: "/endpoints/weather"},
-		"check":           web.CheckPage{Frame: frame("/"), Slug: "weather", Name: "Weather", Location: "default", Scheduled: before(40 * time.Second), Check: badCheck("chk_1", 40*time.Second)},
+		"check":           web.CheckPage{Frame: frame("/"), Slug: "weather", Name: "Weather", Location: "default", Scheduled: before(40 * time.Second), Check: badCheck("chk_1", 40*time.Second), Said: said()},
 		"check-good":      web.CheckPage{Frame: frame("/"), Slug: "weather", Name: "Weather", Location: "default", Scheduled: before(40 * time.Second), Check: goodCheck("chk_1", 40*time.Second)},
 		"form":            form(),
 		"form-mistakes":   formMistakes(),
 		"form-test":       formTest(),
 		"form-good":       formGood(),
 		"form-edit":       formEdit(),
+		"form-command":    formCommand(),
 		"incidents":       incidents(),
 		"incidents-none":  web.IncidentsPage{Frame: frame("/incidents")},
 		"incident":        web.IncidentPage{Frame: frame("/incidents"), Incident: resolvedIncident(), Checks: []web.Check{goodCheck("chk_3", time.Hour), badCheck("chk_2", 2*time.Hour), badCheck("chk_1", 3*time.Hour)}},
@@ -101,7 +102,7 @@ func goodCheck(id string, ago time.Duration) web.Check {
 			{Name: "close", Method: "DELETE", Start: 85 * time.Millisecond, Latency: 8 * time.Millisecond, HTTPStatus: 204, Phases: probe.Phases{FirstByte: 7 * time.Millisecond}},
 		},
 		Warnings: []probe.Warning{{Step: "initialized", Class: probe.ClassHTTPStatus, Code: 200, Message: "200 where 202 is due"}},
-		Facts:    probe.Facts{ProtocolVersion: "2025-11-25", SupportedVersions: []string{"2025-11-25", "2025-06-18"}, Era: probe.EraLegacy, ServerName: "weather-mcp", ServerVersion: "2.4.1", Tools: &tools, TLSExpiresAt: &expires, RemoteAddr: "203.0.113.7:443", ChainID: "1"},
+		Facts:    probe.Facts{ProtocolVersion: "2025-11-25", SupportedVersions: []string{"2025-11-25", "2025-06-18"}, Era: probe.EraLegacy, ServerName: "weather-mcp", ServerVersion: "2.4.1", Tools: &tools, TLSExpiresAt: &expires, RemoteAddr: "203.0.113.7:443", ChainID: "1", Syncing: new(false), LagBlocks: new(int64(3)), Finalized: new(uint64(7)), HeadTime: &expires, HeadHash: "0xabc"},
 	})
 }
 
@@ -147,6 +148,30 @@ func endpointDown() web.EndpointPage {
 		Checks:    []web.Check{last, badCheck("chk_8", 69*time.Second), goodCheck("chk_7", 129*time.Second), goodCheck("chk_6", 189*time.Second)},
 		Verdict:   probe.Down, Older: "/endpoints/weather?cursor=x", Newest: "/endpoints/weather",
 		Incidents: []web.IncidentRow{openIncident(), resolvedIncident()}, Badges: badges(),
+		Contracts: contracts(),
+		Events:    []web.Event{{At: before(30 * time.Hour), Severity: "breaking", Title: "The tool list changed (1 breaking, 1 harmless)"}},
+	}
+}
+
+func contracts() []web.Contract {
+	return []web.Contract{
+		{
+			Key: "legacy", Hash: "sha256:0f343b0931126a20f133d67c2b018a3b", Present: true, Since: before(30 * time.Hour), Until: before(9 * time.Second),
+			Known: true, Count: 3, Tools: []string{"alerts", "forecast"},
+			Changes: []probe.Change{
+				{Rank: probe.RankBreaking, Kind: probe.ToolRemoved, Tool: "radar", Message: "the tool is gone"},
+				{Rank: probe.RankInfo, Kind: probe.OptionalAdded, Tool: "alerts", Path: "/inputSchema/properties/region", Message: "an argument that may be given"},
+			},
+		},
+		{Key: "modern", Hash: "sha256:9c", Present: true, Since: before(40 * time.Hour), Until: before(30 * time.Hour)},
+		{Key: "legacy", Hash: "sha256:4bf5122f344554c53bde2ebb8cd2b7e3", Since: before(50 * time.Hour), Until: before(30 * time.Hour)},
+	}
+}
+
+func said() []probe.Message {
+	return []probe.Message{
+		{Step: "initialize", Sent: true, Head: "POST /mcp HTTP/1.1\nHost: mcp.weather.example\nAuthorization: …", Body: `{"jsonrpc":"2.0","id":1,"method":"initialize"}`},
+		{Step: "initialize", At: 52 * time.Millisecond, Head: "HTTP/1.1 200 OK\nContent-Type: application/json", Body: `{"jsonrpc":"2.0","id":1,"result":{}}`, Clipped: true},
 	}
 }
 
@@ -182,7 +207,7 @@ func formValues() web.EndpointForm {
 }
 
 func form() web.FormPage {
-	return web.FormPage{Frame: frame("/"), Form: formValues(), Kinds: probe.Kinds(), Channels: []web.ChannelOption{{ID: "ch_1", Name: "ops", Type: "slack"}, {ID: "ch_2", Name: "oncall", Type: "slack", Broken: true}}}
+	return web.FormPage{Frame: frame("/"), Form: formValues(), Kinds: web.GroupKinds(probe.Kinds()), Channels: []web.ChannelOption{{ID: "ch_1", Name: "ops", Type: "slack"}, {ID: "ch_2", Name: "oncall", Type: "slack", Broken: true}}}
 }
 
 func formMistakes() web.FormPage {
@@ -191,6 +216,8 @@ func formMistakes() web.FormPage {
 	p.Form.Method, p.Form.Params, p.Form.Schedule, p.Form.Timeout, p.Form.Tags = "", "{oops", "every minute", "10m", "prod,prod"
 	p.Form.Headers = []web.HeaderRow{{Name: "Bad Name", Value: "s3cret", Secret: true}, {Name: "X-Team", Value: "core"}}
 	p.Form.Channels = []string{"ch_1"}
+	p.Form.OAuthID, p.Form.OAuthSecret, p.Form.CA, p.Form.ExpectEquals = "me", "s3cret", "-----BEGIN", `{"a": 1}`
+	p.Form.CanaryTool, p.Form.CanaryArguments, p.Form.Insecure, p.Form.Subscribe, p.Form.ContractNotices = "ping", "{}", true, true, true
 	p.Problems = web.Problems{
 		{Field: "url", Message: `has the unsupported scheme "ftp": use http or https`},
 		{Field: "name", Message: "is taken by another endpoint"},
@@ -210,7 +237,30 @@ func formMistakes() web.FormPage {
 		{Field: "channels", Message: "more than 20 channels"},
 		{Field: "tags[1]", Message: "stands there twice"},
 		{Field: "public", Message: "must be yes or nothing"},
+		{Field: "request.expect", Message: "goes with a method"},
+		{Field: "request.expect.path", Message: "is not a JSONPath"},
+		{Field: "request.expect.equals", Message: "is not JSON"},
+		{Field: "request.expect.regex", Message: "is not a regular expression"},
+		{Field: "request.expect.cel", Message: "is not an expression"},
+		{Field: "chain.id", Message: "is not a chain known here"},
+		{Field: "subscribe", Message: "goes with WebSocket"},
+		{Field: "canary.tool", Message: "is required"},
+		{Field: "canary.arguments", Message: "must be an object"},
+		{Field: "contract_notices", Message: "goes with MCP"},
+		{Field: "tls.ca", Message: "holds no certificate"},
+		{Field: "tls.insecure", Message: "goes with TLS"},
+		{Field: "oauth.client_id", Message: "is required"},
+		{Field: "oauth.client_secret", Message: "is required again because the address changes"},
+		{Field: "oauth.token_url", Message: "must be https"},
 	}
+	return p
+}
+
+func formCommand() web.FormPage {
+	p := form()
+	p.Slug, p.Name = "npx", "npx"
+	p.Form.Command, p.Form.Kind = "npx -y @scope/server --token …", "mcp"
+	p.Problems = web.Problems{{Field: "command", Message: "only the person who runs the service can set a command"}}
 	return p
 }
 

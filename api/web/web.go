@@ -87,6 +87,8 @@ var functions = template.FuncMap{
 	"kindWords": kindWords,
 	"means":     means,
 	"advice":    advice,
+	"rankTone":  rankTone,
+	"yesNo":     yesNo,
 	"fieldID":   FieldID,
 	"asOf":      asOf,
 	"list":      func(s ...string) []string { return s },
