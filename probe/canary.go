@@ -134,8 +134,13 @@ func paramHeaders(headers http.Header, tool object, arguments []byte) (http.Head
 // judgeCanary judges the result of the call.
 func (c *conversation) judgeCanary(a *answer, canary *Canary) {
 	result, _ := readObject(a.result)
-	if result.text("resultType") == "input_required" {
+	switch kind := result.text("resultType"); kind {
+	case "", "complete":
+	case "input_required":
 		c.warn(stepCall, ClassCanaryFailed, 0, "the canary %s asks for input before it answers", shortName(canary.Tool))
+		return
+	default: // nothing that clients could take for an answer
+		c.degrade(a, ClassCanaryFailed, 0, fmt.Sprintf("a result of the unknown type %q", clip(kind, 40)))
 		return
 	}
 	if failed, _ := result.get("isError"); string(failed) == "true" {

@@ -44,6 +44,8 @@ func TestCanary(t *testing.T) {
 			want{verdict: degraded, step: "tools/call", class: probe.ClassToolError, message: "without a word", era: modern, steps: called + "!tool_error"}},
 		"asks for input": {faults(probetest.ToolResult(`{"resultType":"input_required","inputRequests":{}}`)), "", probe.Expect{Type: "null"},
 			want{verdict: up, era: modern, steps: called, warnings: []string{"tools/call canary_failed"}}},
+		"answers with something that nobody knows": {faults(probetest.ToolResult(`{"resultType":"later"}`)), "", probe.Expect{},
+			want{verdict: degraded, step: "tools/call", class: probe.ClassCanaryFailed, message: `the unknown type "later"`, era: modern, steps: called + "!canary_failed"}},
 		"an error": {faults(probetest.RPCErrorAt("tools/call", 200, -32602, "no such city")), "", probe.Expect{},
 			want{verdict: degraded, step: "tools/call", class: probe.ClassCanaryFailed, code: -32602, message: "no such city", era: modern, steps: called + "!canary_failed"}},
 		"an error that speaks of sessions is no lost session": {faults(probetest.LegacyOnly(), probetest.RPCErrorAt("tools/call", 200, -32000, "unknown session argument")), legacy, probe.Expect{},

@@ -55,9 +55,29 @@ func TestContractSpansAllPages(t *testing.T) {
 	if err := json.Unmarshal(a.Contract.Tools, &tools); err != nil || len(tools) != 20 {
 		t.Errorf("%d tools, %v", len(tools), err)
 	}
-	none := ask(t, probe.Target{Kind: probe.KindMCP, URL: probetest.MCP(t, probetest.Tools(0)).URL})
-	if none.Contract == nil || string(none.Contract.Tools) != "[]" || *none.Facts.Tools != 0 {
-		t.Errorf("an empty list: %+v", none.Contract)
+}
+
+// A server that no longer declares tools has taken all of them away, as one with an empty list has.
+func TestNoToolsAreAContractToo(t *testing.T) {
+	for name, fault := range map[string]probetest.Fault{"an empty list": probetest.Tools(0), "none declared": probetest.NoTools()} {
+		r := ask(t, probe.Target{Kind: probe.KindMCP, URL: probetest.MCP(t, fault).URL})
+		if r.Verdict != probe.Up || r.Contract == nil || string(r.Contract.Tools) != "[]" || r.Facts.Contract != r.Contract.Hash {
+			t.Errorf("%s: %s %+v, contract %+v", name, r.Verdict, r.Failure, r.Contract)
+		}
+	}
+}
+
+// Both SDKs take these lists without a word.
+func TestListsThatAreNone(t *testing.T) {
+	for _, members := range []string{``, `,"tools":null`, `,"tools":{}`, `,"tools":"a"`} {
+		for _, era := range []probetest.Fault{probetest.ModernOnly(), probetest.LegacyOnly()} {
+			result := `{"resultType":"complete","ttlMs":0,"cacheScope":"public"` + members + `}`
+			s := probetest.MCP(t, era, probetest.ResultAt("tools/list", result))
+			r := ask(t, probe.Target{Kind: probe.KindMCP, URL: s.URL})
+			if r.Verdict != probe.Degraded || r.Failure.Class != probe.ClassSchemaInvalid || r.Failure.Message != "the result has no list of tools" {
+				t.Errorf("%s: %s %+v", result, r.Verdict, r.Failure)
+			}
+		}
 	}
 }
 
@@ -68,7 +88,7 @@ func TestNoContractOfHalfAList(t *testing.T) {
 	}
 	for name, fault := range map[string]probetest.Fault{
 		"a cursor loop":             probetest.CursorLoop(),
-		"a list without end":        func() probetest.Fault { return result(`"tools":[],"nextCursor":7`) }(),
+		"a list without end":        result(`"tools":[],"nextCursor":7`),
 		"too many tools":            result(`"tools":[{}` + strings.Repeat(`,{}`, 10_000) + `]`),
 		"no list":                   result(`"tools":null`),
 		"an object for a list":      result(`"tools":{}`),
@@ -76,7 +96,7 @@ func TestNoContractOfHalfAList(t *testing.T) {
 		"a tool of too many levels": result(`"tools":[{"name":"a","inputSchema":{"type":"object","x":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}}]`),
 		"megabytes of tools":        result(`"tools":[{"name":"a","description":"` + strings.Repeat("x", 5<<20) + `","inputSchema":{"type":"object"}}]`),
 		"an error":                  probetest.RPCErrorAt("tools/list", 200, -32603, "Internal error"),
-		"no tools":                  probetest.NoTools(),
+		"tools declared by mistake": probetest.RPCErrorAt("tools/list", 404, -32601, "Method not found"),
 	} {
 		s := probetest.MCP(t, fault)
 		r := ask(t, probe.Target{Kind: probe.KindMCP, URL: s.URL, Memory: probe.Memory{SoundTools: "kept"}})

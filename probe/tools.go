@@ -53,6 +53,7 @@ type listedTool struct {
 func (c *conversation) tools(ctx context.Context, p peer) (lacking bool, failure *Failure) {
 	if !p.tools {
 		c.missCanary()
+		c.takeContract(p, &toolList{whole: true}) // it promises none: what it had before is gone
 		return c.otherLists(ctx, p)
 	}
 	list := toolList{names: toolNames{}}
