@@ -393,6 +393,8 @@ func (r rule) fits(d *tree) bool {
 	switch {
 	case r.Present:
 		return true
+	case r.Busy:
+		return string(raw) == "true" || raw[0] == '{'
 	case r.Below != nil:
 		n, err := json.Number(strings.TrimSpace(string(raw))).Float64()
 		return err == nil && n < *r.Below

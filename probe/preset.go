@@ -104,13 +104,14 @@ type distance struct {
 	Class  Class `json:"class,omitempty"` // what to call it; empty: syncing
 }
 
-// rule finds something wrong in an answer. Exactly one of Is, Not, Below and Present is set.
+// rule finds something wrong in an answer. Exactly one of Is, Not, Below, Present and Busy is set.
 type rule struct {
 	Path    string            `json:"path"`
 	Is      []json.RawMessage `json:"is,omitempty"`      // what stands there is one of these
 	Not     []json.RawMessage `json:"not,omitempty"`     // something stands there and is none of these
 	Below   *float64          `json:"below,omitempty"`   // a number stands there and is smaller
 	Present bool              `json:"present,omitempty"` // anything stands there
+	Busy    bool              `json:"busy,omitempty"`    // true stands there, or an object that tells what is being done
 	remark
 }
 
