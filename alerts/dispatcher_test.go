@@ -33,6 +33,17 @@ func TestDispatcher(t *testing.T) {
 				t.Errorf("settlement = %+v, want sent with its ref", got)
 			}
 		}},
+		{"tells of a changed tool list", func(t *testing.T, f *fixture) {
+			f.add("inc_1", "ch_1", store.NoticeContract)
+			d := &f.store.list[0]
+			d.Notice.IncidentID, d.Notice.EventID, d.Incident = "", "evt_1", store.Incident{}
+			d.Event = &store.Event{ID: "evt_1", Severity: "breaking", Title: "The tool list changed", Data: []byte(`{"changes": [{"rank": "breaking", "tool": "radar", "message": "the tool is gone"}]}`)}
+			f.run(2 * time.Second)
+			f.wantSent("ch_1 inc_1 contract")
+			if got := f.sender.messages[0]; got.Title != "inc_1: the tool list changed" || !slices.Equal(got.Changes, []string{"breaking: radar: the tool is gone"}) {
+				t.Errorf("message %+v", got)
+			}
+		}},
 		{"looks at once when woken", func(t *testing.T, f *fixture) {
 			wake := make(chan struct{})
 			f.config.Wake, f.config.Poll = wake, time.Hour

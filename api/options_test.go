@@ -187,3 +187,32 @@ func TestASingleCheckTakesOptions(t *testing.T) {
 		t.Errorf("options of the target (-want +got):\n%s", diff)
 	}
 }
+
+func TestEveryTransportThatAProbeSpeaksCanBeRegistered(t *testing.T) {
+	r := start(t)
+	for _, body := range []string{
+		`{"url": "ws://node.example/ws", "kind": "evm", "subscribe": true, "chain": {"id": "ethereum"}}`,
+		`{"url": "wss://node.example:8546", "kind": "jsonrpc", "request": {"method": "ping"}}`,
+		`{"url": "tcp://lsp.example:7658", "kind": "lsp", "lsp": {"allow_exit": true}}`,
+		`{"url": "tls://electrum.example:50002", "kind": "electrum"}`,
+		`{"url": "tcp://rpc.example:7000", "kind": "jsonrpc", "framing": "content-length", "request": {"method": "ping", "notify": true}}`,
+		`{"url": "https://rpc.example", "kind": "jsonrpc", "request": {"batch": [{"method": "a", "params": [1], "expect": {"type": "array"}}, {"method": "b", "notify": true}]}}`,
+		`{"url": "https://agent.example", "kind": "acp", "acp_variant": "communication"}`,
+		`{"url": "https://mcp.example/mcp", "kind": "mcp", "canary": {"tool": "ping", "arguments": {"a": null}, "expect": {"regex": "pong"}}}`,
+	} {
+		slug := r.register(body)
+		path := "/api/v1/endpoints/" + slug
+		before := r.kept(slug)
+		shown := r.get(path).want(http.StatusOK).object()
+		sent := map[string]any{}
+		for _, name := range []string{"request", "subscribe", "framing", "chain", "lsp", "canary", "acp_variant", "url", "kind"} {
+			if v, there := shown[name]; there {
+				sent[name] = v
+			}
+		}
+		r.ask("PATCH", path, quoted(t, sent)).want(http.StatusOK)
+		if diff := cmp.Diff(before, r.kept(slug)); diff != "" {
+			t.Errorf("%s, after sending back what was shown (-before +after):\n%s", body, diff)
+		}
+	}
+}

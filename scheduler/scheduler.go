@@ -40,6 +40,8 @@ const (
 	shutdownGrace = 5 * time.Second
 	// maxRetryAfter bounds how long an endpoint can keep us away by asking for it.
 	maxRetryAfter = 15 * time.Minute
+	// minBackOff is how long an endpoint is left alone at least that says we come too often and does not say for how long.
+	minBackOff = 30 * time.Second
 )
 
 // ErrStopping means that the service is about to end and begins no probe.
@@ -70,6 +72,7 @@ type entry struct {
 	state    store.State
 	due      time.Time // zero when not in the queue
 	index    int       // in the queue
+	limited  int       // checks in a row that were told to come less often
 	gone     bool
 	again    bool          // fell due while it was busy
 	busy     chan struct{} // one element while the endpoint is being probed
@@ -294,12 +297,29 @@ func (s *Scheduler) checkAndRecord(ctx context.Context, j job) afterwards {
 	}
 	then := afterwards{}
 	if check.Result.Verdict != probe.Down { // an outage is confirmed soon, whatever a 503 asks for
-		then.away = min(check.Result.RetryAfter, maxRetryAfter)
+		then.away = min(max(check.Result.RetryAfter, s.backOff(j, check.Result)), maxRetryAfter)
 	}
 	if out, err := s.record(context.WithoutCancel(ctx), j, check); err == nil && out.Kept {
 		then.confirm = out.State.Unsettled()
 	}
 	return then
+}
+
+// backOff returns how long an endpoint is to be left alone that says we come too often: its period, doubled with each check
+// in a row that was told so. Zero when this one was not.
+func (s *Scheduler) backOff(j job, r probe.Result) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if classOf(r) != probe.ClassRateLimited {
+		j.entry.limited = 0
+		return 0
+	}
+	pause := max(j.schedule.every, minBackOff)
+	for range j.entry.limited {
+		pause = min(2*pause, maxRetryAfter)
+	}
+	j.entry.limited++
+	return pause
 }
 
 // nextAfter returns when the endpoint of j is due next.

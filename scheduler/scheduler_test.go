@@ -488,3 +488,73 @@ func TestShutdownRecordsWhatEndsInTimeAndNothingElse(t *testing.T) {
 		}
 	})
 }
+
+func TestAnEndpointThatIsRateLimitedIsAskedLessAndLessOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limited := true
+		w := start(t, 10, func(context.Context, probe.Target) probe.Result {
+			if !limited {
+				return probe.Result{Verdict: probe.Up}
+			}
+			return probe.Result{Verdict: probe.Unknown, Failure: &probe.Failure{Class: probe.ClassRateLimited, Code: 429}}
+		})
+		w.set(t, endpoint("a"))
+		time.Sleep(3 * time.Hour)
+		checks := w.of("a")
+		if len(checks) < 12 || len(checks) > 17 {
+			t.Errorf("%d checks in three hours, want one each quarter after the first ones", len(checks))
+		}
+		if pause := checks[1].Result.StartedAt.Sub(checks[0].Result.StartedAt); pause < time.Minute {
+			t.Errorf("second check after %s, want it no sooner than the schedule says", pause)
+		}
+		limited = false
+		time.Sleep(15 * time.Minute)
+		before := len(w.of("a"))
+		time.Sleep(time.Hour)
+		if got := len(w.of("a")) - before; got < 59 {
+			t.Errorf("%d checks in the hour after it let us in again, want one each minute", got)
+		}
+	})
+}
+
+func TestAProbeIsHandedItsPeersAndAskedForATranscript(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{checks: map[string][]store.Check{}, states: map[string]store.State{}}
+		var asked []probe.Target
+		w.answer = func(_ context.Context, target probe.Target) probe.Result {
+			asked = append(asked, target)
+			return probe.Result{Verdict: probe.Up, Transcript: []probe.Message{{Step: "a", Body: "b"}}}
+		}
+		var selves []string
+		w.Scheduler = scheduler.New(scheduler.Config{
+			Location: "here", Concurrency: 1, Probe: w.probe, Record: w.record, Log: slog.New(slog.DiscardHandler),
+			Peers: func(_ context.Context, self string, _ probe.Target) []probe.Head {
+				selves = append(selves, self)
+				return []probe.Head{{Endpoint: "b", Height: 7}}
+			},
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(ctx) }()
+		e := endpoint("a")
+		e.Schedule = "@every 30s"
+		w.set(t, e)
+		time.Sleep(100 * time.Second)
+		stop()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if len(asked) < 4 || !asked[0].Transcript || len(asked[0].Peers) != 1 || selves[0] != "a" {
+			t.Fatalf("%d targets, the first %+v, for %v: want a transcript asked for and peers", len(asked), asked[0], selves)
+		}
+		kept := 0
+		for _, c := range w.of("a") {
+			if c.Transcript != nil {
+				kept++
+			}
+		}
+		if kept < 2 || kept > 3 {
+			t.Errorf("%d of %d good checks have their transcript, want one a minute", kept, len(asked))
+		}
+	})
+}

@@ -177,3 +177,69 @@ func TestAmend(t *testing.T) {
 		}
 	}
 }
+
+// promised returns a check that found a tool list with this hash.
+func promised(minute int, hash string) store.Check {
+	c := seen(minute, probe.Up)
+	c.Result.Contract = &probe.Contract{Key: "modern", Hash: hash, Tools: []byte("[]")}
+	return c
+}
+
+func TestAdvanceBelievesAChangedToolListWhenTwoChecksInARowSawIt(t *testing.T) {
+	e := store.Endpoint{ID: "ep_a", Channels: []string{"ch_a", "ch_a"}, ContractNotices: true}
+	s := store.State{Status: store.StatusUp}
+	for i, step := range []struct {
+		hash    string
+		added   bool // a contract is to be kept
+		noticed int
+	}{
+		{"a", true, 0}, {"a", false, 0}, {"b", false, 0}, {"a", false, 0}, {"b", false, 0}, {"c", false, 0}, {"c", true, 1}, {"c", false, 0},
+	} {
+		a := store.Advance(e, s, nil, promised(i, step.hash), believe)
+		if (a.Contract != nil) != step.added || len(a.Notices) != step.noticed || a.Open != nil {
+			t.Errorf("check %d with %s: contract %+v, %d notices, want one: %v, and %d", i, step.hash, a.Contract, len(a.Notices), step.added, step.noticed)
+		}
+		s = a.State
+	}
+	if late := store.Advance(e, s, nil, promised(0, "z"), believe); late.State.Suspect != nil {
+		t.Error("a late check casts suspicion")
+	}
+	e.Paused = true
+	if a := store.Advance(e, s, nil, promised(20, "z"), believe); a.Contract != nil || a.State.Suspect != nil {
+		t.Error("a paused endpoint's tool list is judged")
+	}
+}
+
+func TestAdvanceDoesNotChangeTheStateItWasGiven(t *testing.T) {
+	e := store.Endpoint{ID: "ep_a"}
+	first := store.Advance(e, store.State{}, nil, promised(0, "a"), believe).State
+	seen := first.Contracts[0].Seen
+	store.Advance(e, first, nil, promised(1, "a"), believe)
+	if !first.Contracts[0].Seen.Equal(seen) {
+		t.Error("the state before knows of a check after it")
+	}
+}
+
+func TestOnlyWhatIsAskedElsewhereStartsAgain(t *testing.T) {
+	up := store.State{Status: store.StatusUp, Memory: probe.Memory{Head: &probe.Head{Height: 7}}}
+	before := store.Endpoint{Kind: probe.KindJSONRPC, URL: "https://a.example"}
+	for name, c := range map[string]struct {
+		change func(*store.Endpoint)
+		again  bool
+	}{
+		"URL":         {func(e *store.Endpoint) { e.URL += "/b" }, true},
+		"command":     {func(e *store.Endpoint) { e.Command = &probe.Command{Args: []string{"x"}} }, true},
+		"batch":       {func(e *store.Endpoint) { e.Options.Batch = []probe.Call{{Method: "x"}} }, true},
+		"subscribe":   {func(e *store.Endpoint) { e.Options.Subscribe = true }, true},
+		"expectation": {func(e *store.Endpoint) { e.Options.Expect.Type = "string" }, false},
+		"certificate": {func(e *store.Endpoint) { e.Options.TLS.Insecure = true }, false},
+		"notices":     {func(e *store.Endpoint) { e.ContractNotices = true }, false},
+	} {
+		after := before
+		c.change(&after)
+		a := store.Amend(before, after, up, nil, start)
+		if again := a.State.Status == store.StatusPending && a.State.Memory.Head == nil; again != c.again {
+			t.Errorf("a changed %s starts again: %v, want %v", name, again, c.again)
+		}
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/url"
+	"path"
 	"path/filepath"
 	"reflect"
 
@@ -94,13 +96,17 @@ func (e Endpoint) optionsProblems() []probe.Problem {
 	return invalid.Problems
 }
 
-// DefaultName returns the name of an endpoint for which none was given: the host of its URL, or the program of its command.
+// DefaultName returns the name of an endpoint for which none was given: the host of its URL, the file of its socket, or the
+// program of its command.
 func (e Endpoint) DefaultName() string {
 	if e.URL == "" && e.Command != nil && len(e.Command.Args) > 0 {
 		name := CleanText(filepath.Base(e.Command.Args[0]))
 		if Slugify(name) != "" {
 			return clipRunes(name, maxName-4)
 		}
+	}
+	if u, err := url.Parse(e.URL); err == nil && u.Scheme == "unix" && Slugify(path.Base(u.Path)) != "" {
+		return clipRunes(CleanText(path.Base(u.Path)), maxName-4)
 	}
 	return NameFromURL(e.URL)
 }

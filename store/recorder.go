@@ -48,7 +48,8 @@ var ErrWaiting = errors.New("database is away: the check waits in memory")
 var ErrGivenUp = errors.New("check was given up")
 
 // Recorder records checks in groups: whatever waits while one transaction runs goes into the next. While the database
-// is away it keeps checks in memory, in order, and writes them when it returns. Run must be running.
+// is away it keeps checks in memory, in order, without transcripts and tool lists, and writes them when it returns. Run
+// must be running.
 type Recorder struct {
 	cfg  RecorderConfig
 	wake chan struct{}
@@ -104,6 +105,8 @@ func (r *Recorder) add(rec *record) (away bool) {
 	defer r.mu.Unlock()
 	if r.away {
 		rec.done = nil
+		// What a check brings along beside what was seen may be a thousand times larger, and many checks may come to wait.
+		rec.check.Transcript, rec.check.Result.Contract = nil, nil
 	}
 	r.waiting = append(r.waiting, rec)
 	if over := len(r.waiting) - r.writing - r.cfg.Keep; over > 0 {

@@ -23,6 +23,7 @@ type flaky struct {
 	takes   time.Duration
 	refuses map[string]bool
 	kept    []string
+	heavy   int // kept ones that brought a transcript or a tool list
 	groups  []int
 	proves  map[string]store.Outcome // by id of the check
 }
@@ -44,6 +45,9 @@ func (f *flaky) Record(ctx context.Context, checks []store.Check, _ store.Judge)
 	outcomes := make([]store.Outcome, len(checks))
 	for i, c := range checks {
 		f.kept = append(f.kept, c.ID)
+		if c.Transcript != nil || c.Result.Contract != nil {
+			f.heavy++
+		}
 		outcomes[i] = f.proves[c.ID]
 		outcomes[i].Kept = true
 	}
@@ -144,6 +148,29 @@ func TestRecorderKeepsChecksWhileTheDatabaseIsAway(t *testing.T) {
 		}
 		if r.GivenUp() != 0 {
 			t.Errorf("%d given up, want none", r.GivenUp())
+		}
+	})
+}
+
+func TestWhatWaitsIsLight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &flaky{away: true}
+		r, _ := runRecorder(t, db, 0)
+		heavy := func(i int) store.Check {
+			c := numbered(i)
+			c.Transcript, c.Result.Contract = store.Transcript{1}, &probe.Contract{Hash: "sha256:1"}
+			return c
+		}
+		for i := range 3 {
+			_, _ = r.Record(t.Context(), heavy(i)) // the first one is how the recorder learns that the database is away
+		}
+		db.set(func() { db.away = false })
+		time.Sleep(11 * time.Second)
+		if _, err := r.Record(t.Context(), heavy(3)); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(db.ids()); got != 4 || db.heavy != 2 {
+			t.Errorf("%d kept, %d of them with all they had, want 4 and the 2 that did not wait for long", got, db.heavy)
 		}
 	})
 }

@@ -218,3 +218,55 @@ func recordUntilKilled(t *testing.T, path string) {
 	}
 	select {} // until it is killed
 }
+
+// A database with notices and the log of their delivery goes through the step that rebuilds their tables.
+func TestNoticesAndTheirLogSurviveTheStepThatMovesThem(t *testing.T) {
+	all, err := migrations.List(migrations.SQLite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := storetest.SQLite(t)
+	raw := openSQL(t, path)
+	statements := []string{`CREATE TABLE schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT`}
+	for _, m := range all[:4] {
+		statements = append(statements, m.SQL, `INSERT INTO schema_migrations VALUES (`+strconv.Itoa(m.Version)+`, '`+m.Name+`', 0)`)
+	}
+	statements = append(statements,
+		`INSERT INTO channels (id, name, name_key, type, settings, created_at, updated_at) VALUES ('ch_1', 'ops', 'ops', 'slack', '{}', 0, 0)`,
+		`INSERT INTO endpoints VALUES ('ep_1', 'a', 'a', 'a', 'a', 'mcp', 'https://a.example', NULL, '', NULL, '@every 60s', 1, 1, 1, 1, 1, 0, 0, '[]', 0, 0)`,
+		`INSERT INTO endpoint_states (endpoint_id, status, evidence) VALUES ('ep_1', 'down', '{}')`,
+		`INSERT INTO incidents VALUES ('inc_1', 'ep_1', 'down', 0, 0, NULL, NULL, '', 'dns', 0, '')`,
+		`INSERT INTO notices (id, incident_id, channel_id, kind, status, created_at, due_at, attempts, ref) VALUES ('ntc_1', 'inc_1', 'ch_1', 'opened', 'sent', 1, 2, 2, 'C1:7')`,
+		`INSERT INTO notices (id, incident_id, channel_id, kind, created_at, due_at) VALUES ('ntc_2', 'inc_1', 'ch_1', 'resolved', 3, 4)`,
+		`INSERT INTO notice_attempts VALUES ('ntc_1', 1, 1, 'retry', 'away'), ('ntc_1', 2, 2, 'sent', '')`,
+	)
+	for _, statement := range statements {
+		if _, err := raw.ExecContext(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	db, err := sqlite.Open(t.Context(), path, storetest.Sealer(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close() //nolint:errcheck // nothing depends on it
+	var attempts int
+	err = raw.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM notice_attempts a JOIN notices n ON n.id = a.notice_id`).Scan(&attempts)
+	if err != nil || attempts != 2 {
+		t.Errorf("%d attempts are in the log, %v, want 2", attempts, err)
+	}
+	due, err := db.LeaseNotices(t.Context(), time.Now(), time.Minute, 10)
+	if err != nil || len(due) != 1 || due[0].Notice.ID != "ntc_2" || due[0].Ref != "C1:7" {
+		t.Fatalf("due %+v, %v, want the second notice with the ref of the first", due, err)
+	}
+	var broken int
+	if err := raw.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM pragma_foreign_key_check`).Scan(&broken); err != nil || broken != 0 {
+		t.Errorf("%d references lead nowhere, %v", broken, err)
+	}
+	if err := db.DeleteChannel(t.Context(), "ch_1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := raw.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM notice_attempts`).Scan(&attempts); err != nil || attempts != 0 {
+		t.Errorf("%d attempts are left after their channel went, %v", attempts, err)
+	}
+}
