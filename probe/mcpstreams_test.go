@@ -26,9 +26,14 @@ var carriers = map[string]func(t *testing.T, backend *probetest.Server, target p
 		return target
 	},
 	"process": func(t *testing.T, backend *probetest.Server, target probe.Target) probe.Target {
-		target.Command = &probe.Command{Args: probetest.Process(t, backend).Args}
+		target.Command = quickEnd(probetest.Process(t, backend))
 		return target
 	},
+}
+
+// quickEnd is command without the second that a program built with the race detector sleeps before it ends.
+func quickEnd(command *probetest.Command) *probe.Command {
+	return &probe.Command{Args: command.Args, Env: []probe.Header{{Name: "GORACE", Value: "atexit_sleep_ms=0"}}}
 }
 
 // streamProber may start processes and use the sockets of this machine.
@@ -96,7 +101,7 @@ func TestErasAreAskedOfProcessesOfTheirOwn(t *testing.T) {
 	for era, want := range map[probe.Era]int{"": 2, probe.EraModern: 2, probe.EraLegacy: 1} {
 		backend := probetest.MCP(t, probetest.LegacyOnly(), probetest.NoSession())
 		command := probetest.Process(t, backend)
-		r := streamProber().Probe(t.Context(), probe.Target{Kind: probe.KindMCP, Era: era, Command: &probe.Command{Args: command.Args}})
+		r := streamProber().Probe(t.Context(), probe.Target{Kind: probe.KindMCP, Era: era, Command: quickEnd(command)})
 		if got := len(command.PIDs()); r.Verdict != probe.Up || got != want {
 			t.Errorf("remembered as %q: %s with %d processes, want up with %d: %+v", era, r.Verdict, got, want, r.Failure)
 		}
