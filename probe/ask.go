@@ -94,7 +94,7 @@ func (c *conversation) ask(ctx context.Context, q question) answer {
 	}
 	c.record(q, &a, watch, int64(len(body)), r.size)
 	r.finish()
-	return a
+	return c.withToken(ctx, q, a)
 }
 
 // begun adds the step of q to the result.
@@ -206,6 +206,9 @@ func (c *conversation) requestTo(ctx context.Context, where *url.URL, q question
 			continue
 		}
 		req.Header.Add(h.Name, h.Value)
+	}
+	if c.access.authorization != "" {
+		req.Header.Set("Authorization", c.access.authorization)
 	}
 	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("Accept", "application/json")

@@ -32,6 +32,7 @@ type conversation struct {
 	url       *url.URL // where requests go: the target's URL, or where a redirect has led
 	redirects int
 	line      line
+	access    access   // by OAuth
 	stream    stream   // where messages go both ways; nil before it is opened, and over plain HTTP
 	triedSSE  *url.URL // where HTTP+SSE was looked for last; nil when it was not
 	ids       idSource

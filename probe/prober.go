@@ -27,6 +27,7 @@ type Prober struct {
 
 	once      sync.Once
 	transport *http.Transport
+	grants    grants
 }
 
 // Limits bound what a probe is willing to take from one endpoint. A zero member means its default.
@@ -75,6 +76,7 @@ func (p *Prober) Probe(ctx context.Context, t Target) Result {
 	c := newConversation(ctx, p, t)
 	defer c.line.close()
 	c.settle(ctx, c.run(ctx))
+	c.noteCredentials(ctx)
 	c.closeSessions(ctx)
 	c.dropStream()
 	c.result.Transcript = c.transcript.messages
@@ -85,6 +87,9 @@ func (p *Prober) Probe(ctx context.Context, t Target) Result {
 func (c *conversation) run(ctx context.Context) *Failure {
 	if problems := c.target.Validate(); problems != nil {
 		return &Failure{Class: ClassProbeError, Message: "the target cannot be probed: " + joinProblems(problems)}
+	}
+	if f := c.authorize(ctx); f != nil {
+		return f
 	}
 	switch c.target.Kind {
 	case KindMCP:

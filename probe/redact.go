@@ -3,7 +3,6 @@ package probe
 import (
 	"cmp"
 	"encoding/base64"
-	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
@@ -14,14 +13,22 @@ import (
 const cutMark = "…"
 
 // Redactor cuts the secrets of one target out of text: the values of its secret headers and of the headers that are
-// secret by nature (Authorization, Cookie and their like), the credentials inside such values, and the keys in its URL.
-// It finds them wherever they stand, also when a server echoes them. The nil Redactor cuts nothing.
+// secret by nature (Authorization, Cookie and their like), the credentials inside such values, its OAuth client secret,
+// and the keys in its URL; beside them the user information of any URL. It finds them wherever they stand, also when a
+// server echoes them: as they are, in base64, and with any of their characters escaped as JSON, URLs or HTML do. The nil
+// Redactor cuts nothing.
 type Redactor struct {
-	replacer  *strings.Replacer
-	spellings []string // what replacer looks for
-	short     []string // too short to be cut in the middle of a word
-	longest   int      // length of the longest secret in any of its spellings
-	any       bool
+	secrets []string
+	first   *[256][]spelling // by the first byte; nil without secrets
+	longest int              // length of the longest secret in any of its spellings
+	any     bool             // there are secrets
+}
+
+// spelling is a way to write a secret, but for escapes.
+type spelling struct {
+	text   string
+	enough int  // how many bytes of its beginning must not be seen
+	word   bool // too short to be cut in the middle of a word
 }
 
 // shortSecret is the length below which a secret is cut only where it stands alone: a value of
@@ -30,136 +37,255 @@ const shortSecret = 6
 
 // NewRedactor returns the Redactor of t.
 func NewRedactor(t Target) *Redactor {
-	var secrets []string
+	r := &Redactor{}
 	for _, h := range t.Headers {
 		if h.Secret || secretName(h.Name) {
-			secrets = append(secrets, credentialsIn(h)...)
+			r.add(credentialsIn(h)...)
 		}
 	}
-	secrets = append(secrets, urlSecrets(t.URL)...)
-	secrets = append(secrets, t.Command.secrets()...)
-	return newRedactor(secrets)
+	r.add(urlSecrets(t.URL)...)
+	r.add(t.Command.secrets()...)
+	if o := t.Options.OAuth; o != nil && o.ClientSecret != "" {
+		r.add(o.ClientSecret, url.QueryEscape(o.ClientSecret), url.QueryEscape(o.ClientID)+":"+url.QueryEscape(o.ClientSecret))
+		r.add(urlSecrets(o.TokenURL)...)
+	}
+	return r
 }
 
-func newRedactor(secrets []string) *Redactor {
-	r := &Redactor{}
-	var spellings []string
+// add makes r cut further secrets. It must not be called while another goroutine cuts.
+func (r *Redactor) add(secrets ...string) {
 	for _, s := range secrets {
-		for _, spelling := range spell(s) {
-			switch {
-			case spelling == "" || spelling == cutMark:
-			case len(spelling) < shortSecret:
-				r.short = append(r.short, spelling)
-			default:
-				spellings = append(spellings, spelling)
-			}
-			r.longest = max(r.longest, len(spelling))
+		if s == "" || s == cutMark || slices.Contains(r.secrets, s) {
+			continue
+		}
+		if r.first == nil {
+			r.first = new([256][]spelling)
+		}
+		r.secrets, r.any = append(r.secrets, s), true
+		for _, text := range spell(s) {
+			r.longest = max(r.longest, len(text))
+			r.first[text[0]] = append(r.first[text[0]], spelling{text, enough(text), len(text) < shortSecret})
 		}
 	}
-	// A secret may hold another one: the longest has to be found first.
-	slices.SortFunc(spellings, func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
-	})
-	r.spellings = slices.Compact(spellings)
-	pairs := make([]string, 0, 2*len(r.spellings))
-	for _, s := range r.spellings {
-		pairs = append(pairs, s, cutMark)
+}
+
+// enough is how much of the beginning of a secret must not be seen: the larger part of it.
+func enough(secret string) int {
+	return min(len(secret), max(shortSecret+2, (len(secret)+1)/2))
+}
+
+// spell returns the ways in which a secret may turn up, but for escapes: as it is and in base64, alone or in the middle
+// of something else.
+func spell(secret string) []string {
+	spellings := []string{secret}
+	if len(secret) < shortSecret {
+		return spellings
 	}
-	r.replacer = strings.NewReplacer(pairs...)
-	r.any = len(pairs) > 0 || len(r.short) > 0
-	return r
+	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+		spellings = append(spellings, encoding.EncodeToString([]byte(secret)))
+	}
+	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		for before := range 3 {
+			// Of characters that hold bits of what stands before or after the secret nothing is known.
+			encoded := encoding.EncodeToString(append(make([]byte, before), secret...))
+			spellings = append(spellings, encoded[(before*8+5)/6:(before+len(secret))*8/6])
+		}
+	}
+	slices.Sort(spellings)
+	return slices.Compact(spellings)
 }
 
 // Cut returns text with every secret replaced by "…", also one whose smaller part is missing at its end, and any
 // beginning of one where text was clipped in its middle: at the end of text, or before a "…".
 func (r *Redactor) Cut(text string) string {
-	if r == nil || !r.any {
+	if r == nil {
 		return text
 	}
-	text = r.replacer.Replace(text)
-	for _, s := range r.short {
-		text = cutWord(text, s)
+	hidden := userInfo(text)
+	if r.any {
+		hidden = r.find(hidden, text)
+		hidden = r.findDeeper(hidden, text)
 	}
-	if len(r.spellings) == 0 {
+	if len(hidden) == 0 {
 		return text
 	}
-	for _, s := range r.spellings {
-		text = cutBeginnings(text, s)
+	slices.SortFunc(hidden, func(a, b stretch) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to)) })
+	var b strings.Builder
+	done := 0
+	for _, h := range hidden {
+		if h.from >= done { // else it overlaps the one before, whose mark stands for both
+			b.WriteString(text[done:h.from])
+			b.WriteString(cutMark)
+		}
+		done = max(done, h.to)
 	}
-	parts := strings.Split(text, cutMark)
-	for i, part := range parts {
-		parts[i] = r.withoutBeginning(part)
-	}
-	return strings.Join(parts, cutMark)
+	b.WriteString(text[done:])
+	return b.String()
 }
 
-// cutBeginnings replaces what stands in text of a secret whose end is missing, where that is the larger part of it.
-func cutBeginnings(text, secret string) string {
-	half := max(shortSecret+2, (len(secret)+1)/2)
-	if len(secret) <= half {
-		return text
-	}
-	var b strings.Builder
-	for {
-		i := strings.Index(text, secret[:half])
-		if i < 0 {
-			b.WriteString(text)
-			return b.String()
+// stretch is a part of a text.
+type stretch struct{ from, to int }
+
+// find appends where secrets stand in text, with any of their characters escaped. Every place is looked at, those inside
+// an escape too: what looks like one may be text.
+func (r *Redactor) find(hidden []stretch, text string) []stretch {
+	escapeEnd, last := 0, byte(' ') // where the escape before i ends, and what it stands for
+	for i := range len(text) {
+		c := text[i]
+		if r.first[c] == nil && !escapes(c) {
+			continue
 		}
-		end := half
-		for end < len(secret) && i+end < len(text) && text[i+end] == secret[end] {
-			end++
+		before := byte(' ')
+		switch {
+		case i == escapeEnd:
+			before = last
+		case i > 0:
+			before = text[i-1]
 		}
-		b.WriteString(text[:i])
-		b.WriteString(cutMark)
-		text = text[i+end:]
+		hidden = findAt(hidden, r.first[c], text, i, before)
+		if !escapes(c) {
+			continue
+		}
+		decoded, length := escapeAt(text[i:])
+		if length > 0 && decoded[0] != c {
+			hidden = findAt(hidden, r.first[decoded[0]], text, i, before)
+		}
+		if length > 0 && i >= escapeEnd {
+			escapeEnd, last = i+length, decoded[len(decoded)-1]
+		}
 	}
+	return hidden
+}
+
+// findAt appends the longest of the secrets that begins at i.
+func findAt(hidden []stretch, secrets []spelling, text string, i int, before byte) []stretch {
+	end := i
+	for _, s := range secrets {
+		if i+1 < len(text) && len(s.text) > 1 && text[i+1] != s.text[1] && !escapes(text[i]) && !escapes(text[i+1]) && text[i+1] != '+' {
+			continue // what nearly always is so
+		}
+		budget := maxReadings
+		to, n := match(text, i, s.text, &budget)
+		switch {
+		case s.word && (n < len(s.text) || wordRune(rune(before)) || wordRune(rune(byteAt(text, to)))):
+		case n >= s.enough, n > shownBeginning && clippedAt(text[to:]):
+			end = max(end, to)
+		}
+	}
+	if end > i {
+		hidden = append(hidden, stretch{i, end})
+	}
+	return hidden
+}
+
+// maxReadings bounds how often the match of one secret may go back to where an escape could be text as well.
+const maxReadings = 32
+
+// match reads secret at i, whose characters may be escaped, as far as it stands there. It returns where that ends, and
+// how many bytes of the secret it is.
+func match(text string, i int, secret string, budget *int) (end, n int) {
+	for n < len(secret) && i < len(text) {
+		plain := text[i] == secret[n] || text[i] == '+' && secret[n] == ' '
+		if escapes(text[i]) {
+			decoded, length := escapeAt(text[i:])
+			escaped := length > 0 && strings.HasPrefix(secret[n:], decoded)
+			if escaped && plain && *budget > 0 {
+				*budget--
+				end1, n1 := match(text, i+length, secret[n+len(decoded):], budget)
+				end2, n2 := match(text, i+1, secret[n+1:], budget)
+				if n1 += len(decoded); n1 > n2 {
+					return end1, n + n1
+				}
+				return end2, n + 1 + n2
+			}
+			if escaped {
+				i, n = i+length, n+len(decoded)
+				continue
+			}
+		}
+		if !plain {
+			break
+		}
+		i, n = i+1, n+1
+	}
+	return i, n
+}
+
+// byteAt returns the character at i as it is meant, a space at the end.
+func byteAt(text string, i int) byte {
+	if i >= len(text) {
+		return ' '
+	}
+	if decoded, length := escapeAt(text[i:]); length > 0 {
+		return decoded[0]
+	}
+	return text[i]
 }
 
 // shownBeginning is how much of a secret's beginning may be seen where a text was clipped.
 const shownBeginning = 3
 
-// withoutBeginning takes from the end of text what may be the first part of a secret.
-func (r *Redactor) withoutBeginning(text string) string {
-	cut := 0
-	for _, s := range r.spellings {
-		for n := min(len(s)-1, len(text)); n > max(cut, shownBeginning); n-- {
-			if text[len(text)-n] == s[0] && strings.HasSuffix(text, s[:n]) {
-				cut = n
+// clippedAt reports whether text was clipped where rest begins, or in the middle of an escape that begins there.
+func clippedAt(rest string) bool {
+	left, _, _ := strings.Cut(rest[:min(len(rest), maxEscape+len(cutMark))], cutMark)
+	return left == "" || unfinishedEscape(left)
+}
+
+// twice is how an escape looks that was escaped in turn, by what it begins with. A server may quote an answer that quotes
+// a request.
+var twice = map[byte]string{'\\': `\\`, '%': "%25", '&': "&amp;"}
+
+// maxQuotes is how often text is unescaped in search of secrets.
+const maxQuotes = 3
+
+// findDeeper appends where secrets stand in text that was escaped more than once.
+func (r *Redactor) findDeeper(hidden []stretch, text string) []stretch {
+	for kind, mark := range twice {
+		var from []int // where a byte of view came from in text
+		view := text
+		for range maxQuotes - 1 {
+			if !strings.Contains(view, mark) {
 				break
+			}
+			plain, origin := unescaped(view, kind)
+			if from != nil {
+				for i := range origin {
+					origin[i] = from[origin[i]]
+				}
+			}
+			view, from = plain, origin
+			for _, h := range r.find(nil, view) {
+				for h.to < len(view) && from[h.to] == from[h.to-1] {
+					h.to++ // what stands for several bytes is cut as a whole
+				}
+				hidden = append(hidden, stretch{from[h.from], from[h.to]})
 			}
 		}
 	}
-	return text[:len(text)-cut]
+	return hidden
 }
 
-// cutWord replaces word where it stands alone.
-func cutWord(text, word string) string {
-	var b strings.Builder
-	rest := text
-	before := ' '
-	for {
-		i := strings.Index(rest, word)
-		if i < 0 {
-			b.WriteString(rest)
-			return b.String()
+// maxUserInfo bounds the user information of a URL that is looked for in text.
+const maxUserInfo = 1 << 10
+
+// userInfo returns where user information stands in the URLs of text, also where JSON escaped their slashes.
+func userInfo(text string) []stretch {
+	var hidden []stretch
+	for _, mark := range []string{"://", `:\/\/`} {
+		for i := strings.Index(text, mark); i >= 0; {
+			i += len(mark)
+			authority, _ := splitBefore(text[i:min(len(text), i+maxUserInfo)], "/?#\\\"'<> \t\r\n")
+			if at := strings.LastIndexByte(authority, '@'); at > 0 && authority[:at] != cutMark {
+				hidden = append(hidden, stretch{i, i + at})
+			}
+			next := strings.Index(text[i:], mark)
+			if next < 0 {
+				break
+			}
+			i += next
 		}
-		if i > 0 {
-			before = rune(rest[i-1])
-		}
-		after := ' '
-		if end := i + len(word); end < len(rest) {
-			after = rune(rest[end])
-		}
-		b.WriteString(rest[:i])
-		if wordRune(before) || wordRune(after) {
-			b.WriteString(word)
-		} else {
-			b.WriteString(cutMark)
-		}
-		before = rune(word[len(word)-1])
-		rest = rest[i+len(word):]
 	}
+	return hidden
 }
 
 func wordRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
@@ -179,8 +305,8 @@ func (r *Redactor) headerName(name string) string {
 		return name
 	}
 	lower := strings.ToLower(name)
-	for _, s := range r.spellings {
-		if strings.Contains(lower, strings.ToLower(s)) {
+	for _, s := range r.secrets {
+		if len(s) >= shortSecret && strings.Contains(lower, strings.ToLower(s)) {
 			return cutMark
 		}
 	}
@@ -230,17 +356,7 @@ func credentialsIn(h Header) []string {
 	return secrets
 }
 
-// spell returns the ways in which a secret may turn up: as it is, and as JSON and URLs write it.
-func spell(secret string) []string {
-	spellings := []string{secret, url.QueryEscape(secret), url.PathEscape(secret)}
-	if quoted, err := json.Marshal(secret); err == nil {
-		spellings = append(spellings, string(quoted[1:len(quoted)-1])) // with <, > and & escaped
-	}
-	slashes := strings.ReplaceAll(secret, "/", `\/`)
-	return append(spellings, strings.ReplaceAll(secret, `"`, `\"`), slashes)
-}
-
 // hasCredentials reports whether a request to t carries anything that could be rejected.
 func (t Target) hasCredentials() bool {
-	return len(urlSecrets(t.URL)) > 0 || slices.ContainsFunc(t.Headers, func(h Header) bool { return h.Secret || secretName(h.Name) })
+	return t.Options.OAuth != nil || len(urlSecrets(t.URL)) > 0 || slices.ContainsFunc(t.Headers, func(h Header) bool { return h.Secret || secretName(h.Name) })
 }

@@ -1,8 +1,16 @@
 package probe_test
 
 import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"maps"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/rollcallhq/rollcall/probe"
@@ -106,6 +114,162 @@ func TestRedactor(t *testing.T) {
 	}
 	if got := (*probe.Redactor)(nil).Cut("a"); got != "a" {
 		t.Errorf("the nil Redactor cuts %q", got)
+	}
+}
+
+// Spellings of a secret that servers use when they repeat it.
+var spellings = map[string]func(s string, escape func(i int) bool) string{
+	"as it is": func(s string, _ func(int) bool) string { return s },
+	"JSON": func(s string, escape func(int) bool) string {
+		return spellEach(s, escape, func(r rune) string {
+			if r > 0xFFFF {
+				a, b := utf16.EncodeRune(r)
+				return fmt.Sprintf(`\u%04X\u%04x`, a, b)
+			}
+			return fmt.Sprintf(`\u%04x`, r)
+		})
+	},
+	"percent signs": func(s string, escape func(int) bool) string {
+		return spellEach(s, escape, func(r rune) string { return percent(string(r)) })
+	},
+	"HTML": func(s string, escape func(int) bool) string {
+		return spellEach(s, escape, func(r rune) string { return fmt.Sprintf("&#%d;", r) })
+	},
+	"HTML with letters": func(s string, escape func(int) bool) string {
+		return spellEach(s, escape, func(r rune) string { return fmt.Sprintf("&#x%X;", r) })
+	},
+	"HTML as Go writes it": func(s string, _ func(int) bool) string { return html.EscapeString(s) },
+	"JSON as Go writes it": func(s string, _ func(int) bool) string {
+		quoted, _ := json.Marshal(s)
+		return string(quoted[1 : len(quoted)-1])
+	},
+	"JSON in JSON": func(s string, _ func(int) bool) string {
+		once, _ := json.Marshal(s)
+		twice, _ := json.Marshal(string(once))
+		return string(twice[3 : len(twice)-3])
+	},
+	"a query":        func(s string, _ func(int) bool) string { return url.QueryEscape(s) },
+	"a path":         func(s string, _ func(int) bool) string { return url.PathEscape(s) },
+	"base64":         func(s string, _ func(int) bool) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
+	"base64 of URLs": func(s string, _ func(int) bool) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) },
+}
+
+// spellEach writes the characters of s that escape selects as write does.
+func spellEach(s string, escape func(i int) bool, write func(rune) string) string {
+	var b strings.Builder
+	for i, r := range s {
+		if escape(i) {
+			b.WriteString(write(r))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func percent(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		fmt.Fprintf(&b, "%%%02x", s[i])
+	}
+	return b.String()
+}
+
+func withSecret(secret string) *probe.Redactor {
+	return probe.NewRedactor(probe.Target{URL: "https://x.example", Headers: []probe.Header{{Name: "X-Some", Value: secret, Secret: true}}})
+}
+
+func TestRedactorKnowsEverySpelling(t *testing.T) {
+	for _, secret := range []string{`p&s/"w<r'd\1`, "plain-secret-1", "pässwörd-🔑-π", "with some spaces", "50%25off&amp;more"} {
+		r := withSecret(secret)
+		for name, spell := range spellings {
+			for _, escape := range []func(int) bool{func(int) bool { return true }, func(i int) bool { return i%2 == 0 }, func(i int) bool { return i%3 == 1 }} {
+				text := "before " + spell(secret, escape) + " after"
+				if got := r.Cut(text); got != "before … after" {
+					t.Errorf("%s: Cut(%q) is %q", name, text, got)
+				}
+			}
+		}
+		inside := base64.StdEncoding.EncodeToString([]byte("user:" + secret + ":more"))
+		if got := r.Cut(inside); len(got) > len(inside)-len(secret) {
+			t.Errorf("in the middle of base64: Cut(%q) is %q", inside, got)
+		}
+	}
+}
+
+func TestRedactorCutsWhatIsClipped(t *testing.T) {
+	r := withSecret("very-secret-value-0123456789")
+	for text, want := range map[string]string{
+		`x very-sec`:                                   "x …",
+		`x very-sec… y`:                                "x …… y",
+		`x \u0076\u0065\u0072\u0079-`:                  "x …",
+		`x \u0076\u0065\u0072\u0079\u00`:               `x …\u00`,
+		`x very-secret-value-01 y`:                     "x … y",
+		`x %76ery-secret-value%2`:                      "x …%2",
+		`x very and more`:                              "x very and more",
+		`very-secret-value-0123456789…`:                "……",
+		`a very-secret-very-secret-value-0123456789 b`: "a very-secret-… b",
+	} {
+		if got := r.Cut(text); got != want {
+			t.Errorf("Cut(%q)\n got %q\nwant %q", text, got, want)
+		}
+	}
+}
+
+func TestRedactorCutsUserInformation(t *testing.T) {
+	r := probe.NewRedactor(probe.Target{URL: "https://x.example"})
+	for text, want := range map[string]string{
+		"dial postgres://app:hunter2@db.example:5432/x failed": "dial postgres://…@db.example:5432/x failed",
+		`{"url":"https:\/\/u:p@x.example\/mcp"}`:               `{"url":"https:\/\/…@x.example\/mcp"}`,
+		"https://a@b.example and http://c:d@e.example":         "https://…@b.example and http://…@e.example",
+		"https://medium.example/@someone wrote to a@b.example": "https://medium.example/@someone wrote to a@b.example",
+		"https://…@x.example":                                  "https://…@x.example",
+	} {
+		if got := r.Cut(text); got != want {
+			t.Errorf("Cut(%q)\n got %q\nwant %q", text, got, want)
+		}
+	}
+}
+
+func FuzzRedactor(f *testing.F) {
+	names := slices.Sorted(maps.Keys(spellings))
+	for i := range names {
+		f.Add(`p&s/"w<r'd\1`, uint8(i), uint64(0xAAAA), "before ", " after")
+		f.Add("plain-secret-1", uint8(i), ^uint64(0), `{"a":"%4`, `"} \`)
+	}
+	f.Fuzz(func(t *testing.T, secret string, which uint8, escape uint64, before, after string) {
+		if !utf8.ValidString(secret) || len(secret) < 6 || len(secret) > 200 || strings.Contains(secret, "…") || strings.TrimSpace(secret) != secret {
+			t.Skip("no secret that a header can hold")
+		}
+		spelling := spellings[names[int(which)%len(names)]](secret, func(i int) bool { return escape>>(i%64)&1 == 1 })
+		text := before + spelling + after
+		got := withSecret(secret).Cut(text)
+		if strings.Contains(got, spelling) && !strings.Contains(spelling, "…") {
+			t.Errorf("Cut(%q) is %q and holds %q", text, got, spelling)
+		}
+		if strings.Contains(got, secret) {
+			t.Errorf("Cut(%q) is %q and holds the secret", text, got)
+		}
+	})
+}
+
+// BenchmarkCut measures an answer of 64 KiB that is full of what looks like escapes.
+func BenchmarkCut(b *testing.B) {
+	r := probe.NewRedactor(probe.Target{
+		URL:     "https://x.example/v2/aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW/mcp?token=q%2Fuery-secret",
+		Headers: []probe.Header{{Name: "Authorization", Value: "Bearer tok-12345/6789"}, {Name: "X-Api-Key", Value: "another-secret"}},
+	})
+	for name, piece := range map[string]string{
+		"plain":   `{"name": "tool", "description": "does this and that", "n": 12345}, `,
+		"escaped": `{\"name\": \"t%20ool\", \"text\": \"a &amp; b \\n\"}, `,
+	} {
+		text := strings.Repeat(piece, 64<<10/len(piece))
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				r.Cut(text)
+			}
+		})
 	}
 }
 

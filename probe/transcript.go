@@ -62,10 +62,6 @@ func (t *transcript) message(step string, sent bool, at time.Duration, body []by
 
 func (t *transcript) add(step string, sent bool, at time.Duration, head string, body []byte, more bool) {
 	text := t.secrets.Cut(visible(strings.ToValidUTF8(string(body), "�")))
-	if more {
-		// The end may be the first half of a secret, which is not found.
-		text = strings.ToValidUTF8(text[:max(0, len(text)-t.secrets.longest)], "")
-	}
 	if len(text) > t.keep {
 		text, more = strings.ToValidUTF8(text[:t.keep], ""), true
 	}
