@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -315,7 +316,7 @@ func TestEndlessEventStreamsAreLeft(t *testing.T) {
 // A server that writes a long answer on the stream before it answers the POST must not be waited for the wrong way round.
 func TestAnswersBeforeTheReceiptOfAPost(t *testing.T) {
 	t.Parallel()
-	const size = 6 << 20
+	const size = 1 << 20 // more than the buffers between the two hold unread
 	messages := make(chan string)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /sse", func(w http.ResponseWriter, r *http.Request) {
@@ -354,7 +355,13 @@ func TestAnswersBeforeTheReceiptOfAPost(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusAccepted)
 	})
-	server := httptest.NewServer(mux)
+	server := httptest.NewUnstartedServer(mux)
+	server.Config.ConnState = func(conn net.Conn, state http.ConnState) {
+		if tcp, ok := conn.(*net.TCPConn); ok && state == http.StateNew {
+			_ = tcp.SetWriteBuffer(16 << 10)
+		}
+	}
+	server.Start()
 	defer server.Close()
 	p := prober()
 	p.Limits = probe.Limits{ResponseBytes: 2 * size, EventBytes: 2 * size}

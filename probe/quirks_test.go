@@ -120,7 +120,7 @@ func TestQuirks(t *testing.T) {
 		{name: "F9 priming events, comments and notifications", faults: legacyWith(probetest.SSE()), era: legacy, want: wellRecalled},
 		{name: "F9b the same, modern", faults: faults(probetest.SSE()), want: wellModern},
 
-		{name: "F10 a long list, one byte at a time", faults: legacyWith(probetest.Padding(40_000), probetest.DripAt("tools/list", 0)), era: legacy, want: wellRecalled},
+		{name: "F10 a long list, one byte at a time", faults: legacyWith(probetest.Padding(35_000), probetest.DripAt("tools/list", 0)), era: legacy, want: wellRecalled},
 
 		{name: "F11a the stream stays open after the answer", faults: legacyWith(probetest.StreamOpenAt("tools/list")), era: legacy, want: odd(wellRecalled, "tools/list stream_not_closed")},
 		{name: "F11b the answer comes on the GET stream only", faults: legacyWith(probetest.StatusAt("tools/list", 202, "", "")), era: legacy,

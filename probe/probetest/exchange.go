@@ -244,7 +244,7 @@ func (x *exchange) write(b []byte) {
 			return
 		}
 		x.flush()
-		if !x.wait(*x.drip) {
+		if *x.drip > 0 && !x.wait(*x.drip) {
 			return
 		}
 	}
