@@ -122,9 +122,12 @@ func readEnvelope(raw []byte, strict bool) (envelope, error) {
 		e.call = true
 		return e, nil
 	default:
-		return e, notRPC("neither result nor error%s", membersWords(m.others))
+		return e, notRPC("%s%s", neither, membersWords(m.others))
 	}
 }
+
+// neither begins what is said of an object that is no response.
+const neither = "neither result nor error"
 
 // note records a deviation that leaves the meaning clear.
 func (e *envelope) note(format string, args ...any) {

@@ -93,10 +93,8 @@ func (c *conversation) readAnswer(q question, a *answer, r *reading, id string) 
 	if !a.mine {
 		r.bad = &problem{class: ClassIDMismatch, message: fmt.Sprintf("asked with id %q, answered with %s", id, idWords(r.envelope))}
 	}
-	if a.result != nil && q.mcp && r.bad == nil {
-		if _, err := readObject(a.result); err != nil {
-			a.result, r.bad = nil, notRPC("the result is not an object")
-		}
+	if a.result != nil && q.mcp && r.bad == nil && typeOf(a.result) != "object" {
+		a.result, r.bad = nil, notRPC("the result is not an object but %s", withArticle(typeOf(a.result)))
 	}
 }
 
@@ -177,6 +175,10 @@ func (c *conversation) judgeBody(ctx context.Context, a *answer, r *reading, wat
 		return &problem{bad.class, a.status, statusWords(a.status) + " with an empty body in place of an answer: is JSON-RPC spoken at this path?"}
 	case bad.class == ClassInvalidJSON && !jsonMedia(r.media) && r.media != "text/event-stream":
 		return &problem{ClassContentType, a.status, fmt.Sprintf("answered with %s in place of JSON-RPC%s", orNone(r.media), after(a.words))}
+	case bad.class == ClassInvalidJSON && a.words != "" && body[0] != '{' && body[0] != '[':
+		return &problem{bad.class, a.status, bad.message + after(clip(a.words, 80))}
+	case strings.HasPrefix(bad.message, neither) && a.words != "":
+		return &problem{bad.class, a.status, bad.message + after(clip(a.words, 200))}
 	default:
 		return &problem{bad.class, a.status, bad.message}
 	}

@@ -16,9 +16,13 @@ func (c *conversation) statusSpeaks(q question, a *answer, r *reading) *problem 
 	if a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable {
 		c.result.RetryAfter = retryAfter(a.header, time.Now())
 	}
+	wall := !r.found && botWall(a.status, a.header, r.body)
+	if !wall && a.status < http.StatusBadRequest {
+		return nil
+	}
 	words := statusMessage(a.status, c.answerWords(a))
 	switch {
-	case !r.found && botWall(a.status, a.header, r.body):
+	case wall:
 		return &problem{ClassBlocked, a.status, "a bot wall answered: " + words}
 	case a.status == http.StatusTooManyRequests || a.status == http.StatusPaymentRequired:
 		return &problem{ClassRateLimited, a.status, words}
@@ -29,6 +33,8 @@ func (c *conversation) statusSpeaks(q question, a *answer, r *reading) *problem 
 	case a.status == http.StatusMisdirectedRequest,
 		(a.status == http.StatusForbidden || a.status == http.StatusBadRequest) && hostWords(c.answerWords(a)):
 		return &problem{ClassHostRejected, a.status, words}
+	case a.status == http.StatusForbidden && quotaWords(c.answerWords(a)):
+		return &problem{ClassRateLimited, a.status, words}
 	case a.status == http.StatusForbidden:
 		return c.forbidden(a, words)
 	default:
@@ -41,10 +47,6 @@ func (c *conversation) judgeStatus(q question, a *answer, r *reading) *problem {
 	if p := c.statusSpeaks(q, a, r); p != nil {
 		return p
 	}
-	message := statusMessage(a.status, a.words)
-	if hint := c.statusHint(a); hint != "" && !q.bare {
-		message += " (" + hint + ")"
-	}
 	success := a.status >= 200 && a.status < 300
 	switch {
 	case success && (q.notify || q.bare):
@@ -56,6 +58,10 @@ func (c *conversation) judgeStatus(q question, a *answer, r *reading) *problem {
 	case success:
 		return nil
 	default:
+		message := statusMessage(a.status, a.words)
+		if hint := c.statusHint(a); hint != "" && !q.bare {
+			message += " (" + hint + ")"
+		}
 		return &problem{ClassHTTPStatus, a.status, message}
 	}
 }
