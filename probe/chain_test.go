@@ -155,7 +155,7 @@ func TestBadNodes(t *testing.T) {
 		"evm: a head of five minutes ago": {probe.KindEVM, faults(probetest.HeadAge(5 * time.Minute)), probe.Chain{},
 			want{verdict: probe.Degraded, step: "eth_getBlockByNumber", class: probe.ClassHeadLagging, message: "5m old", steps: evm + "!head_lagging eth_syncing eth_getBlockByNumber finalized eth_getBlockByNumber safe"}},
 		"evm: a head of two days ago": {probe.KindEVM, faults(probetest.HeadAge(41 * time.Hour)), probe.Chain{},
-			want{verdict: probe.Down, step: "eth_getBlockByNumber", class: probe.ClassHeadBehind, message: "41h0m old", steps: evm + "!head_behind eth_syncing eth_getBlockByNumber finalized eth_getBlockByNumber safe"}},
+			want{verdict: probe.Down, step: "eth_getBlockByNumber", class: probe.ClassHeadBehind, message: "41h old", steps: evm + "!head_behind eth_syncing eth_getBlockByNumber finalized eth_getBlockByNumber safe"}},
 		"evm: as old, but on demand": {probe.KindEVM, faults(probetest.HeadAge(41 * time.Hour)), probe.Chain{MaxAge: -1},
 			want{verdict: probe.Up, steps: evm + " eth_syncing eth_getBlockByNumber finalized eth_getBlockByNumber safe"}},
 		"evm: as old, on a chain for trying things out": {probe.KindEVM, faults(probetest.HeadAge(41*time.Hour), probetest.ChainID(`"0x7a69"`)), probe.Chain{},

@@ -124,7 +124,7 @@ func (v view) judge() judgement {
 		j.findings = append(j.findings, v.age()...)
 		if still {
 			j.findings = append(j.findings, found(ClassHeadStalled, "no new %s for %s, still at %d%s%s",
-				v.unit, rough(v.head.Seen.Sub(since)), j.memory.Head.Height, v.ageWords(), v.hint()))
+				v.unit, inWords(v.head.Seen.Sub(since)), j.memory.Head.Height, v.ageWords(), v.hint()))
 		}
 	}
 	lag := v.lag()
@@ -220,15 +220,17 @@ func (v view) hint() string {
 	return fmt.Sprintf("; a chain that makes %ss on demand needs a max_age below zero", v.unit)
 }
 
-// inWords says a long duration as a person would: "41h", "3d 2h".
+// inWords says a long duration as a person would: "5m", "1h20m", "41h", "3d 2h".
 func inWords(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:
 		return rough(d).String()
-	case d < 2*time.Hour:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
 	case d < 48*time.Hour:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+		words := strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+		if hours, ok := strings.CutSuffix(words, "h0m"); ok {
+			return hours + "h"
+		}
+		return words
 	default:
 		return fmt.Sprintf("%dd %dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 	}

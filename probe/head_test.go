@@ -65,7 +65,7 @@ func TestHeadVerdicts(t *testing.T) {
 		"the first look":                 {head: ago(0, 1000)},
 		"one block further":              {head: ago(0, 1001), before: remembering(ago(minute, 1000))},
 		"an old block":                   {head: aged(3*minute, ago(0, 1000)), want: []string{"head_lagging"}, says: "3m old, more than 2m"},
-		"a very old block":               {head: aged(41*hour, ago(0, 1000)), want: []string{"head_behind"}, says: "41h0m old, more than 10m"},
+		"a very old block":               {head: aged(41*hour, ago(0, 1000)), want: []string{"head_behind"}, says: "41h old, more than 10m"},
 		"a block of tomorrow":            {head: aged(-minute, ago(0, 1000)), want: []string{"clock_skew?"}, says: "1m0s in the future"},
 		"a clock that is a little ahead": {head: aged(-4*second, ago(0, 1000))},
 

@@ -171,29 +171,35 @@ func (p *pattern) UnmarshalText(text []byte) (err error) {
 //go:embed presets/*.json
 var presetFiles embed.FS
 
-// presets are the families by their kind, read once. That they can be read is a matter of this package's own tests.
-var presets = sync.OnceValue(func() map[Kind]*preset {
-	all := map[Kind]*preset{}
+// presets read the file of a family, once, when it is first asked for: a check should not pay for families it has nothing
+// to do with. That all of them can be read is a matter of this package's own tests.
+var presets = func() map[Kind]func() *preset {
+	all := map[Kind]func() *preset{}
 	for _, kind := range families {
-		raw, err := presetFiles.ReadFile("presets/" + string(kind) + ".json")
-		if err != nil {
-			panic("probe: " + err.Error())
-		}
-		p, err := readPreset(raw)
-		if err != nil {
-			panic(fmt.Sprintf("probe: presets/%s.json: %v", kind, err))
-		}
-		all[kind] = p
+		all[kind] = sync.OnceValue(func() *preset { return loadPreset(kind) })
 	}
 	return all
-})
+}()
 
 // presetOf returns the preset of a family; nil for any other kind.
 func presetOf(kind Kind) *preset {
-	if !slices.Contains(families, kind) {
+	load, ok := presets[kind]
+	if !ok {
 		return nil
 	}
-	return presets()[kind]
+	return load()
+}
+
+func loadPreset(kind Kind) *preset {
+	raw, err := presetFiles.ReadFile("presets/" + string(kind) + ".json")
+	if err != nil {
+		panic("probe: " + err.Error())
+	}
+	p, err := readPreset(raw)
+	if err != nil {
+		panic(fmt.Sprintf("probe: presets/%s.json: %v", kind, err))
+	}
+	return p
 }
 
 // readPreset reads one file of presets. Members it does not know are mistakes.
