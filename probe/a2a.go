@@ -45,13 +45,18 @@ const (
 //	                                      └ knows no such method ─► the other dialect ─► -32001: dialect_mismatch
 //	no card ─► the URL itself is asked in both dialects
 func (c *conversation) a2a(ctx context.Context) *Failure {
-	card, failure := c.card(ctx)
+	card, failure := c.card(ctx, c.cardPaths())
 	if failure != nil && failure.Class != ClassHTTPStatus {
 		return failure
 	}
 	if failure != nil {
 		return c.cardless(ctx, failure)
 	}
+	return c.askAgent(ctx, card)
+}
+
+// askAgent goes on from the card.
+func (c *conversation) askAgent(ctx context.Context, card answer) *Failure {
 	c.result.Kind = KindA2A
 	spoken := c.readCard(card)
 	if spoken == nil {
@@ -60,14 +65,45 @@ func (c *conversation) a2a(ctx context.Context) *Failure {
 	return c.askTask(ctx, *spoken)
 }
 
-// card fetches the card. A failure of class http_status means that there is none to be had.
-func (c *conversation) card(ctx context.Context) (answer, *Failure) {
-	paths := cardPaths
-	if strings.HasSuffix(c.url.Path, ".json") {
-		paths = []string{""}
-	} else if strings.Trim(c.url.Path, "/") == "" {
-		paths = cardPaths[1:]
+// maybeAgent asks an endpoint that may be anything for an agent's card, where most agents have it. It reports whether
+// there was one.
+func (c *conversation) maybeAgent(ctx context.Context) (failure *Failure, agent bool) {
+	before := c.pathStart
+	c.begin()
+	card, missing := c.card(ctx, cardPaths[1:2])
+	if missing == nil && !cardLike(card.body) {
+		c.failPlain(&card, ClassCardInvalid, "this is not the card of an agent")
 	}
+	if missing != nil || card.problem != nil {
+		c.pathStart = before
+		return nil, false
+	}
+	return c.askAgent(ctx, card), true
+}
+
+// cardLike reports whether a document is an agent's card and no other.
+func cardLike(body []byte) bool {
+	card, _ := readObject(body)
+	_, skilled := card.get("skills")
+	_, isNew := card.get("supportedInterfaces")
+	return skilled && (isNew || card.text("url") != "")
+}
+
+// cardPaths returns where the card of the target may lie.
+func (c *conversation) cardPaths() []string {
+	switch {
+	case strings.HasSuffix(c.url.Path, ".json"):
+		return []string{""}
+	case strings.Trim(c.url.Path, "/") == "":
+		return cardPaths[1:]
+	default:
+		return cardPaths
+	}
+}
+
+// card fetches the card from the first of paths that has one. A failure of class http_status means that there is none to
+// be had.
+func (c *conversation) card(ctx context.Context, paths []string) (answer, *Failure) {
 	var first *Failure
 	for _, path := range paths {
 		a := c.document(ctx, stepCard, path, a2aNew.header)

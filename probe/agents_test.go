@@ -149,6 +149,16 @@ func TestAgents(t *testing.T) {
 			want: want{verdict: probe.Down, step: "GetTask", class: probe.ClassConnect, steps: "agent-card GetTask!connect",
 				warnings: []string{"agent-card card_invalid", "agent-card card_invalid"}}, version: "1.0"},
 
+		{name: "an agent is found without being named", kind: probe.KindAuto,
+			answers: map[string]string{cardPath: newCard, "GetTask": noTask},
+			want: want{verdict: probe.Up, kind: probe.KindA2A,
+				steps: "server/discover!rpc_error initialize!rpc_error eth_blockNumber!rpc_error status!rpc_error getHealth!rpc_error " +
+					"getblockcount!rpc_error system_health!rpc_error starknet_blockNumber!capability_missing agent-card GetTask"}, version: "1.0"},
+		{name: "one that takes JSON-RPC elsewhere, too", kind: probe.KindAuto,
+			answers: map[string]string{cardPath: newCard, "GetTask": noTask, "server/discover": "405 no", "initialize": "405 no"},
+			want: want{verdict: probe.Up, kind: probe.KindA2A,
+				steps: "server/discover!http_status initialize!http_status sse!http_status agent-card GetTask"}, version: "1.0"},
+
 		{name: "an Agent Communication server answers ping and has agents", kind: probe.KindACP,
 			answers: map[string]string{"GET /ping": "200 {}", "GET /agents": `200 {"agents":[{"name":"chef"}]}`},
 			want:    want{verdict: probe.Up, steps: "ping agents"}},

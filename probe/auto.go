@@ -3,11 +3,12 @@ package probe
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 )
 
-// auto finds out what an endpoint speaks: the method it was given, MCP in either era, or the language of one of the
+// auto finds out what an endpoint speaks: the method it was given, MCP in either era, A2A, or the language of one of the
 // families of chains. The attempts that came to nothing stay in the steps; the last one decides.
 //
 //	a method is named ─► method
@@ -15,7 +16,8 @@ import (
 //	                       └ a server of plain JSON-RPC that knows no MCP ─┐
 //	WebSocket, a socket ───────────────────────────────────────────────────┴─► hunt
 //	hunt: one method after the other ─► an answer that only one family gives ─► the conversation of that family
-//	          └ none of them is known ─► degraded, name a method
+//	          └ none of them is known, or there is no JSON-RPC at all ─► an agent's card ─► the conversation of A2A
+//	                 └ none ─► name a kind or a method
 func (c *conversation) auto(ctx context.Context) *Failure {
 	if c.target.Method != "" {
 		return c.method(ctx)
@@ -24,11 +26,38 @@ func (c *conversation) auto(ctx context.Context) *Failure {
 		return c.hunt(ctx, 0)
 	}
 	failure := c.mcp(ctx)
-	if failure == nil || c.result.Kind == KindMCP || c.target.Era != "" || !c.plainRPC(failure) {
+	if failure == nil || c.result.Kind == KindMCP || c.target.Era != "" {
 		return failure
 	}
-	c.begin()
-	return c.hunt(ctx, failure.Code)
+	switch {
+	case c.plainRPC(failure):
+		c.begin()
+		failure = c.hunt(ctx, failure.Code)
+		if failure == nil || failure.Class != ClassCapabilityMissing {
+			return failure
+		}
+	case !nothingHere(failure):
+		return failure
+	}
+	if c.target.Command == nil {
+		if failure, ok := c.maybeAgent(ctx); ok {
+			return failure
+		}
+	}
+	return failure
+}
+
+// nothingHere reports whether a failed handshake looks like that of a web server which has nothing for JSON-RPC at this
+// address.
+func nothingHere(f *Failure) bool {
+	switch f.Class {
+	case ClassHTTPStatus:
+		return f.Code == http.StatusNotFound || f.Code == http.StatusMethodNotAllowed || f.Code == http.StatusNotImplemented
+	case ClassContentType:
+		return true
+	default:
+		return false
+	}
 }
 
 // plainRPC reports whether a failed handshake looks like that of a JSON-RPC server which does not know the method.

@@ -52,13 +52,13 @@ func TestAuto(t *testing.T) {
 		}, "",
 			want{verdict: probe.Degraded, kind: probe.KindJSONRPC, step: "starknet_blockNumber", class: probe.ClassCapabilityMissing, code: -32601, message: "name a kind",
 				steps: "server/discover!rpc_error initialize!rpc_error eth_blockNumber!rpc_error status!rpc_error getHealth!rpc_error getblockcount!rpc_error " +
-					"system_health!rpc_error starknet_blockNumber!capability_missing"}},
+					"system_health!rpc_error starknet_blockNumber!capability_missing agent-card!card_invalid"}},
 		"a web page": {func(t *testing.T) string { return webServer(t, http.StatusOK, "text/html", "<html><title>Hi</title>") }, "",
 			want{verdict: probe.Down, kind: probe.KindAuto, step: "initialize", class: probe.ClassContentType, code: 200, message: "Hi",
-				steps: "server/discover!content_type initialize!content_type"}},
+				steps: "server/discover!content_type initialize!content_type agent-card!content_type"}},
 		"nothing there": {func(t *testing.T) string { return webServer(t, http.StatusNotFound, "text/plain", "no such page") }, "",
 			want{verdict: probe.Down, kind: probe.KindAuto, step: "initialize", class: probe.ClassHTTPStatus, code: 404, message: "404 Not Found: no such page",
-				steps: "server/discover!http_status initialize!http_status sse!http_status"}},
+				steps: "server/discover!http_status initialize!http_status sse!http_status agent-card!http_status"}},
 		"a known MCP server in trouble is no chain node": {func(t *testing.T) string {
 			return rpcServer(t, `{"jsonrpc":"2.0","id":$id,"error":{"code":-32601,"message":"x"}}`)
 		}, probe.EraLegacy,
