@@ -94,7 +94,7 @@ func (c *conversation) ask(ctx context.Context, q question) answer {
 	}
 	c.record(q, &a, watch, int64(len(body)), r.size)
 	r.finish()
-	return c.withToken(ctx, q, a)
+	return c.withToken(ctx, a, func() answer { return c.ask(ctx, q) })
 }
 
 // begun adds the step of q to the result.

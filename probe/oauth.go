@@ -150,14 +150,14 @@ func (c *conversation) authorize(ctx context.Context) *Failure {
 	return nil
 }
 
-// withToken asks q once more with a fresh access token, where a was refused for want of one or with an old one.
-func (c *conversation) withToken(ctx context.Context, q question, a answer) answer {
+// withToken asks once more with a fresh access token, where a was refused for want of one or with an old one.
+func (c *conversation) withToken(ctx context.Context, a answer, again func() answer) answer {
 	if !c.mayRenew() || a.status != http.StatusUnauthorized {
 		return a
 	}
 	c.obtain(ctx, a.header, nil)
 	if c.access.problem == nil {
-		return c.ask(ctx, q)
+		return again()
 	}
 	a.step, a.problem = c.access.step, c.access.problem
 	return a
