@@ -94,8 +94,8 @@ func (c *conversation) trySSE(ctx context.Context, refused answer) *Failure {
 // tellsMore reports whether a GET that failed says more about an endpoint than the POST that was refused before it.
 func tellsMore(opened, refused answer) bool {
 	switch opened.problem.class {
-	case ClassAuthRequired, ClassAuthForbidden, ClassCredentialRejected, ClassRateLimited, ClassBlocked, ClassHostRejected,
-		ClassSSEEndpointInvalid:
+	case ClassAuthRequired, ClassAuthForbidden, ClassCredentialRejected, ClassAuthServer, ClassRateLimited, ClassBlocked,
+		ClassHostRejected, ClassSSEEndpointInvalid:
 		return true
 	case ClassSSEEndpointMissing: // else a stream of Streamable HTTP, which has nothing to say
 		return refused.greeted || refused.status == http.StatusNotFound || refused.status == http.StatusMethodNotAllowed
@@ -170,7 +170,7 @@ func (c *conversation) openSSE(ctx context.Context) answer {
 	c.record(q, &a, watch, 0, s.incoming.size.Load())
 	if a.problem != nil {
 		s.close()
-		return a
+		return c.withToken(ctx, a, func() answer { return c.openSSE(ctx) })
 	}
 	c.result.Kind = KindMCP
 	c.stream = s

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -166,6 +167,39 @@ func TestTranscriptOfHTTPSSE(t *testing.T) {
 		if want := []int{200, 202, 202, 202}[i]; step.HTTPStatus != want || step.Latency <= 0 {
 			t.Errorf("step %s: status %d after %s, want %d", step.Name, step.HTTPStatus, step.Latency, want)
 		}
+	}
+}
+
+// A GET that is refused with an old access token is sent once more with a fresh one.
+func TestHTTPSSEWithAnAccessToken(t *testing.T) {
+	t.Parallel()
+	var issued atomic.Int64
+	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"access_token":"token-number-%d","token_type":"Bearer","expires_in":3600}`, issued.Add(1))
+	}))
+	defer tokens.Close()
+	s := probetest.HTTPSSE(t)
+	p := prober()
+	target := probe.Target{Kind: probe.KindMCP, URL: s.URL, Era: probe.EraSSE,
+		Options: probe.Options{OAuth: &probe.OAuth{ClientID: "monitor", ClientSecret: "client-secret-1", TokenURL: tokens.URL}}}
+	for i, step := range []string{"", "sse!credential_rejected "} {
+		if step != "" {
+			s.SetFaults(probetest.Once(probetest.StatusAt("sse", 401, "text/plain", "expired")))
+		}
+		r := p.Probe(t.Context(), target)
+		if line := stepLine(r.Steps); r.Verdict != probe.Up || !strings.HasSuffix(line, sseRecalled) || !strings.Contains(line, step) {
+			t.Errorf("check %d: %s, steps %s, %+v", i+1, r.Verdict, line, r.Failure)
+		}
+	}
+	var seen []string
+	for _, r := range s.Requests() {
+		if seen == nil || seen[len(seen)-1] != r.Header.Get("Authorization") {
+			seen = append(seen, r.Header.Get("Authorization"))
+		}
+	}
+	if want := []string{"Bearer token-number-1", "Bearer token-number-2"}; !slices.Equal(seen, want) {
+		t.Errorf("sent %q, want %q", seen, want)
 	}
 }
 
