@@ -112,7 +112,7 @@ func (c *conversation) excuse(call call, a *answer, s *sighting) *Failure {
 	case unknownMethod(*a), call.tagOnly() && a.rpc != nil:
 		c.quieten(a)
 		return nil
-	case call.Need == needMay && (a.rpc != nil || class == ClassHTTPStatus):
+	case call.Need == needMay && (a.rpc != nil || slices.Contains(oddAnswers, class)):
 		problem := *a.problem
 		c.quieten(a)
 		c.warn(call.name(), problem.class, problem.code, "%s", problem.message)
@@ -121,6 +121,9 @@ func (c *conversation) excuse(call call, a *answer, s *sighting) *Failure {
 		return c.failure(*a)
 	}
 }
+
+// oddAnswers are problems of one answer. Any other is one of the connection, and the next call would have it, too.
+var oddAnswers = []Class{ClassHTTPStatus, ClassAssertionFailed, ClassInvalidJSON, ClassInvalidEnvelope, ClassContentType, ClassIDMismatch}
 
 // tagOnly reports whether a call only asks for a block that not every chain has.
 func (c call) tagOnly() bool {

@@ -254,6 +254,8 @@ func TestBadNodes(t *testing.T) {
 			want{verdict: probe.Down, step: "GET /health", class: probe.ClassHeadStalled, steps: "queryNetwork/blockHeight GET /health!head_stalled"}},
 		"ogmios: catching up": {probe.KindOgmios, faults(probetest.StatusAt("GET /health", 202, "application/json", `{"connectionStatus":"connected","networkSynchronization":0.7,"network":"mainnet"}`)), probe.Chain{},
 			want{verdict: probe.Degraded, step: "GET /health", class: probe.ClassSyncing, steps: "queryNetwork/blockHeight GET /health!syncing"}},
+		"ogmios: a page for its health": {probe.KindOgmios, faults(probetest.HTMLAt("GET /health")), probe.Chain{},
+			want{verdict: probe.Up, steps: "queryNetwork/blockHeight GET /health", warnings: []string{"GET /health content_type"}}},
 		"ogmios: no block yet": {probe.KindOgmios, faults(probetest.ResultAt("queryNetwork/blockHeight", `"origin"`), probetest.StatusAt("GET /health", 404, "text/plain", "")), probe.Chain{},
 			want{verdict: probe.Up, steps: "queryNetwork/blockHeight GET /health"}},
 		"beacon: syncing": {probe.KindBeacon, faults(probetest.StatusAt("GET /eth/v1/node/health", 206, "", ""), probetest.StatusAt("GET /eth/v1/node/syncing", 200, "application/json", `{"data":{"is_syncing":true,"sync_distance":"20000"}}`)), probe.Chain{},
