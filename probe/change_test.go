@@ -1,6 +1,7 @@
 package probe_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -205,12 +206,13 @@ func FuzzDiffContracts(f *testing.F) {
 		[]byte(`[{"name":"a","inputSchema":{"type":["object"],"properties":{"x":{"$ref":"#/properties/x"},"y":false},"required":["y",1]}},{"name":"a"}]`))
 	f.Add([]byte(`[{"name":"a","annotations":{"readOnlyHint":true},"outputSchema":{"items":{"oneOf":[true,{}]}}}]`), []byte(`[{"name":"a","annotations":[],"outputSchema":{"items":{}}}]`))
 	f.Add([]byte(`[]`), []byte(`[{"name":7}]`))
+	f.Add([]byte("\xea"), []byte("\xea"))
 	f.Fuzz(func(t *testing.T, before, after []byte) {
 		changes, err := probe.DiffContracts(before, after)
 		if same, _ := probe.DiffContracts(before, before); len(same) > 0 {
 			t.Fatalf("%q differs from itself: %v", before, same)
 		}
-		if err != nil {
+		if err != nil || bytes.Equal(before, after) {
 			return
 		}
 		if len(changes) == 0 && !sameTools(before, after) {
