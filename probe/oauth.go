@@ -152,14 +152,18 @@ func (c *conversation) authorize(ctx context.Context) *Failure {
 
 // withToken asks once more with a fresh access token, where a was refused for want of one or with an old one.
 func (c *conversation) withToken(ctx context.Context, a answer, again func() answer) answer {
-	if !c.mayRenew() || a.status != http.StatusUnauthorized {
+	if a.status != http.StatusUnauthorized || c.target.Options.OAuth == nil {
 		return a
 	}
-	c.obtain(ctx, a.header, nil)
-	if c.access.problem == nil {
-		return again()
+	if c.mayRenew() {
+		c.obtain(ctx, a.header, nil)
+		if c.access.problem == nil {
+			return again()
+		}
 	}
-	a.step, a.problem = c.access.step, c.access.problem
+	if c.access.problem != nil { // which is why the endpoint was asked without a token
+		a.step, a.problem = c.access.step, c.access.problem
+	}
 	return a
 }
 
