@@ -39,7 +39,7 @@ var celEnv = sync.OnceValues(func() (*cel.Env, error) {
 // celProgram is a compiled expression.
 type celProgram struct {
 	cel.Program
-	error, result bool // what it speaks of
+	ofError, ofResult bool // what it speaks of
 }
 
 var celPrograms memo[celProgram]
@@ -63,8 +63,8 @@ func compileCEL(text string) (celProgram, error) {
 	}
 	p := celProgram{Program: program}
 	for _, reference := range ast.NativeRep().ReferenceMap() {
-		p.error = p.error || reference.Name == "error"
-		p.result = p.result || reference.Name == "result"
+		p.ofError = p.ofError || reference.Name == "error"
+		p.ofResult = p.ofResult || reference.Name == "result"
 	}
 	return p, nil
 }
@@ -109,12 +109,12 @@ func (e Expect) checkCEL(a seen) error {
 func (a seen) variables(p celProgram) (map[string]any, error) {
 	variables := map[string]any{"result": nil, "error": nil, "latency": a.latency, "status": int64(a.status)}
 	var err error
-	if p.result && a.rpc == nil {
+	if p.ofResult && a.rpc == nil {
 		if variables["result"], err = takeApart(a.result); err != nil {
 			return nil, err
 		}
 	}
-	if !p.error || a.rpc == nil {
+	if !p.ofError || a.rpc == nil {
 		return variables, nil
 	}
 	failure := map[string]any{"code": int64(a.rpc.Code), "message": a.rpc.Message, "data": nil}

@@ -66,7 +66,7 @@ func (e Expect) takesErrors() bool {
 		return false
 	}
 	p, err := celPrograms.get(e.CEL, compileCEL)
-	return err == nil && p.error
+	return err == nil && p.ofError
 }
 
 // problems returns everything that is wrong with e, whose name in JSON is field.

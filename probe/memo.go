@@ -13,14 +13,14 @@ type memo[T any] struct {
 }
 
 // get returns what was made from key, or makes it. What could not be made is not kept.
-func (m *memo[T]) get(key string, make func(string) (T, error)) (T, error) {
+func (m *memo[T]) get(key string, build func(string) (T, error)) (T, error) {
 	m.mu.Lock()
 	made, ok := m.made[key]
 	m.mu.Unlock()
 	if ok {
 		return made, nil
 	}
-	made, err := make(key)
+	made, err := build(key)
 	if err != nil {
 		return made, err
 	}
