@@ -207,8 +207,8 @@ func (c *conversation) requestTo(ctx context.Context, where *url.URL, q question
 		}
 		req.Header.Add(h.Name, h.Value)
 	}
-	if c.access.authorization != "" {
-		req.Header.Set("Authorization", c.access.authorization)
+	if bearer := c.bearer(where); bearer != "" {
+		req.Header.Set("Authorization", bearer)
 	}
 	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("Accept", "application/json")

@@ -168,7 +168,24 @@ func (c *conversation) withToken(ctx context.Context, a answer, again func() ans
 }
 
 // mayRenew reports whether a 401 is answered with another access token.
-func (c *conversation) mayRenew() bool { return c.target.Options.OAuth != nil && !c.access.tried }
+func (c *conversation) mayRenew() bool {
+	return c.target.Options.OAuth != nil && !c.access.tried && c.atHome(c.url)
+}
+
+// atHome reports whether where lies at the origin that the target names. No other gets a token, or is asked where tokens
+// are had: an agent's card may lead anywhere, and the answer would decide who is sent the client secret.
+func (c *conversation) atHome(where *url.URL) bool {
+	home, err := url.Parse(c.target.URL)
+	return err == nil && originOf(where) == originOf(home)
+}
+
+// bearer returns the value of the Authorization header for a request to where; empty for none.
+func (c *conversation) bearer(where *url.URL) string {
+	if c.access.authorization == "" || !c.atHome(where) {
+		return ""
+	}
+	return c.access.authorization
+}
 
 // bear makes every further request carry token.
 func (c *conversation) bear(token string) {

@@ -2,6 +2,9 @@ package probe_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
@@ -285,3 +288,31 @@ func TestOAuthThatCannotBeUsed(t *testing.T) {
 }
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+
+// A card may lead to somebody else, whose 401 must be sent neither a token nor, by way of his metadata, the secret.
+func TestTokensAndSecretsStayAtHome(t *testing.T) {
+	stranger := probetest.NewAuth(t, probetest.AuthPlan{ClientID: client, Secret: secret, Advertises: "header"}, one(nil))
+	good := probetest.NewAuth(t, probetest.AuthPlan{ClientID: client, Secret: secret}, one(nil))
+	home := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"name":"a","description":"b","version":"1","capabilities":{},"skills":[],"defaultInputModes":["text"],
+			"defaultOutputModes":["text"],"url":%q,"protocolVersion":"0.3.0"}`, stranger.URL)
+	}))
+	defer home.Close()
+	for _, where := range []string{"", good.TokenURL()} {
+		r := ask(t, probe.Target{Kind: probe.KindA2A, URL: home.URL, Transcript: true,
+			Options: probe.Options{OAuth: &probe.OAuth{ClientID: client, ClientSecret: secret, TokenURL: where}}})
+		if r.Verdict != probe.Gated {
+			t.Errorf("token at %q: %s %+v, want gated: the stranger wants a token", where, r.Verdict, r.Failure)
+		}
+		if asked := stranger.Asked(); asked != nil {
+			t.Errorf("token at %q: the stranger was asked %q", where, asked)
+		}
+		tight(t, r)
+		for _, m := range r.Transcript {
+			if !m.Sent && strings.Contains(m.Body, "you sent …") {
+				t.Errorf("the stranger was sent a credential: %s", m.Body)
+			}
+		}
+	}
+}

@@ -239,7 +239,7 @@ func FuzzRedactor(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, secret string, which uint8, escape uint64, before, after string) {
 		if !utf8.ValidString(secret) || len(secret) < 6 || len(secret) > 200 || strings.Contains(secret, "…") || strings.TrimSpace(secret) != secret {
-			t.Skip("no secret that a header can hold")
+			return // no secret that a header can hold
 		}
 		spelling := spellings[names[int(which)%len(names)]](secret, func(i int) bool { return escape>>(i%64)&1 == 1 })
 		text := before + spelling + after

@@ -96,8 +96,8 @@ func (c *conversation) upgradeHeader() http.Header {
 			header.Add(name, h.Value)
 		}
 	}
-	if c.access.authorization != "" {
-		header.Set("Authorization", c.access.authorization)
+	if bearer := c.bearer(c.url); bearer != "" {
+		header.Set("Authorization", bearer)
 	}
 	return header
 }
