@@ -1,6 +1,11 @@
 package probe
 
-import "slices"
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
 
 // The families of chains. What is known of each stands in presets, one file per family.
 const (
@@ -33,3 +38,54 @@ var families = []Kind{
 
 // Families lists the kinds that are families of chains, in the order in which they are offered.
 func Families() []Kind { return slices.Clone(families) }
+
+// chainProblems returns what is wrong with what a target says of chains.
+func (t Target) chainProblems() []Problem {
+	var problems []Problem
+	add := func(field, format string, args ...any) {
+		problems = append(problems, Problem{field, fmt.Sprintf(format, args...)})
+	}
+	options := t.Options.Chain
+	if len(options.ID) > maxFact {
+		add("chain.id", "is longer than %d bytes", maxFact)
+	}
+	if options.Lagging < 0 || options.Syncing < 0 {
+		add("chain", "lagging and syncing must not be negative: leave them out for what is known of the chain")
+	} else if options.Syncing > 0 && options.Lagging > options.Syncing {
+		add("chain.syncing", "is how many blocks behind are too many, and must not be less than lagging")
+	}
+	p := presetOf(t.Kind)
+	if p != nil && p.Calls[0].Get != "" && !slices.Contains(p.Transports, t.transport()) {
+		add("url", "%s speaks REST: use %s", p.Title, strings.Join(p.Transports, " or "))
+	}
+	if !t.Options.Subscribe {
+		return problems
+	}
+	switch {
+	case p == nil || p.Subscription == nil:
+		add("subscribe", "goes with kinds of chains that have a subscription: %s", strings.Join(subscribable(), ", "))
+	case t.Command == nil && t.overHTTP():
+		add("subscribe", "needs a connection that carries messages both ways: ws, wss, tcp, tls or unix")
+	}
+	return problems
+}
+
+// transport returns what the target is reached by, as presets name it; empty for a command.
+func (t Target) transport() string {
+	u, err := url.Parse(t.URL)
+	if err != nil || t.Command != nil {
+		return ""
+	}
+	return transportOf(u)
+}
+
+// subscribable lists the kinds that have a subscription.
+func subscribable() []string {
+	var kinds []string
+	for _, kind := range families {
+		if presetOf(kind).Subscription != nil {
+			kinds = append(kinds, string(kind))
+		}
+	}
+	return kinds
+}

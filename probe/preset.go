@@ -22,7 +22,7 @@ type preset struct {
 	Kind       Kind     `json:"kind"`
 	Title      string   `json:"title"`      // "an EVM node"
 	Unit       string   `json:"unit"`       // what heights count, as in "3 blocks"
-	Transports []string `json:"transports"` // schemes of the URLs that make sense, without their TLS twins
+	Transports []string `json:"transports"` // schemes of the URLs by which its nodes are reached, without their TLS twins
 
 	Envelope     dialect       `json:"envelope,omitempty"`
 	TextInData   bool          `json:"text_in_data,omitempty"` // the message of an error is always the same, its data tells
@@ -132,13 +132,12 @@ type errorRule struct {
 
 // subscription is how a family tells of new heads by itself.
 type subscription struct {
-	Transports []string        `json:"transports"`
-	Method     string          `json:"method"`
-	Params     json.RawMessage `json:"params,omitempty"` // in rippled's dialect: what stands beside the command
-	First      bool            `json:"first,omitempty"`  // needs the liveness call before it on the same connection
-	Event      string          `json:"event,omitempty"`  // method, or type, of an event; empty: events repeat the id of the request
-	ID         value           `json:"id,omitzero"`      // where in an event the id of the subscription stands, as the answer gave it
-	Height     value           `json:"height"`           // where in an event the height stands
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params,omitempty"` // in rippled's dialect: what stands beside the command
+	First  bool            `json:"first,omitempty"`  // needs the liveness call before it on the same connection
+	Event  string          `json:"event,omitempty"`  // method, or type, of an event; empty: events repeat the id of the request
+	ID     value           `json:"id,omitzero"`      // where in an event the id of the subscription stands, as the answer gave it
+	Height value           `json:"height"`           // where in an event the height stands
 }
 
 // chainData is what is known of one chain of a family.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,9 +16,6 @@ const stepEvent = "event"
 // deliver: they fail apart from each other.
 func (c *conversation) subscribe(ctx context.Context, p *preset) *Failure {
 	s := p.Subscription
-	if s == nil || !slices.Contains(s.Transports, transportOf(c.url)) {
-		return &Failure{Class: ClassProbeError, Message: fmt.Sprintf("%s has no subscription to new heads over %s", p.Title, c.url.Scheme)}
-	}
 	c.readError = func(e *rpcError) *problem { return c.familyProblem(p, e) }
 	defer func() { c.readError = nil }()
 	if s.First {

@@ -1,6 +1,7 @@
 package probe_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -73,10 +74,31 @@ func TestSubscriptions(t *testing.T) {
 	}
 }
 
-func TestSubscriptionWithoutAStream(t *testing.T) {
-	for _, kind := range []probe.Kind{probe.KindEVM, probe.KindNEAR} {
-		r := askHere(t, probe.Target{Kind: kind, URL: "http://127.0.0.1:1", Options: probe.Options{Subscribe: true}})
-		check(t, r, want{verdict: probe.Unknown, class: probe.ClassProbeError})
+func TestChainTargets(t *testing.T) {
+	subscribe := probe.Options{Subscribe: true}
+	chain := func(c probe.Chain) probe.Options { return probe.Options{Chain: c} }
+	for name, tc := range map[string]struct {
+		target probe.Target
+		want   string // the field of the one problem; empty for none
+	}{
+		"a subscription":                  {probe.Target{Kind: probe.KindEVM, URL: "wss://node.example", Options: subscribe}, ""},
+		"a subscription over HTTP":        {probe.Target{Kind: probe.KindEVM, URL: "https://node.example", Options: subscribe}, "subscribe"},
+		"a family without a subscription": {probe.Target{Kind: probe.KindNEAR, URL: "wss://node.example", Options: subscribe}, "subscribe"},
+		"no family":                       {probe.Target{Kind: probe.KindMCP, URL: "https://node.example", Options: subscribe}, "subscribe"},
+		"REST":                            {probe.Target{Kind: probe.KindBeacon, URL: "https://node.example"}, ""},
+		"REST over WebSocket":             {probe.Target{Kind: probe.KindBeacon, URL: "wss://node.example"}, "url"},
+		"limits":                          {probe.Target{Kind: probe.KindEVM, URL: "https://node.example", Options: chain(probe.Chain{Lagging: 5, Syncing: 10, MaxAge: -1})}, ""},
+		"limits the wrong way round":      {probe.Target{Kind: probe.KindEVM, URL: "https://node.example", Options: chain(probe.Chain{Lagging: 10, Syncing: 5})}, "chain.syncing"},
+		"limits below zero":               {probe.Target{Kind: probe.KindEVM, URL: "https://node.example", Options: chain(probe.Chain{Lagging: -1})}, "chain"},
+		"a very long chain":               {probe.Target{Kind: probe.KindEVM, URL: "https://node.example", Options: chain(probe.Chain{ID: strings.Repeat("x", 300)})}, "chain.id"},
+	} {
+		var fields []string
+		for _, p := range tc.target.Validate() {
+			fields = append(fields, p.Field)
+		}
+		if got := strings.Join(fields, " "); got != tc.want {
+			t.Errorf("%s: problems with %q, want %q", name, got, tc.want)
+		}
 	}
 }
 

@@ -52,6 +52,7 @@ func (t Target) Validate() []Problem {
 	problems = append(problems, t.Options.Canary.problems()...)
 	problems = append(problems, t.Options.versionProblems()...)
 	problems = append(problems, t.Options.OAuth.problems(t)...)
+	problems = append(problems, t.chainProblems()...)
 	if t.Timeout < 0 {
 		add("timeout", "must be longer than zero")
 	}
