@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
+// prompt makes a process end when it is to: one that was built to find data races takes a second otherwise.
+var prompt = []probe.Header{{Name: "GORACE", Value: "atexit_sleep_ms=0"}}
+
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	up, down := probe.Up, probe.Down
@@ -62,7 +65,7 @@ func TestProcess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			peer := probetest.Process(t, probetest.JSONRPC(t, tc.faults...), tc.process...)
-			target := probe.Target{Kind: probe.KindJSONRPC, Method: "m", Command: &probe.Command{Args: peer.Args}, Timeout: tc.within}
+			target := probe.Target{Kind: probe.KindJSONRPC, Method: "m", Command: &probe.Command{Args: peer.Args, Env: prompt}, Timeout: tc.within}
 			if peer.HasHeaders() {
 				target.Options.Framing = probe.FramingHeader
 			}
@@ -121,7 +124,7 @@ func TestProcessesLeaveNothingBehind(t *testing.T) {
 		running.Go(func() {
 			limit <- struct{}{}
 			defer func() { <-limit }()
-			local().Probe(t.Context(), probe.Target{Kind: probe.KindJSONRPC, Method: "m", Command: &probe.Command{Args: peers[i%len(peers)].Args}})
+			local().Probe(t.Context(), probe.Target{Kind: probe.KindJSONRPC, Method: "m", Command: &probe.Command{Args: peers[i%len(peers)].Args, Env: prompt}})
 		})
 	}
 	running.Wait()
@@ -149,7 +152,7 @@ func TestProcessIsCancelled(t *testing.T) {
 	peer := probetest.Process(t, probetest.JSONRPC(t, probetest.HangAt("m")))
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(300*time.Millisecond, cancel)
-	r := local().Probe(ctx, probe.Target{Kind: probe.KindJSONRPC, Method: "m", Command: &probe.Command{Args: peer.Args}})
+	r := local().Probe(ctx, probe.Target{Kind: probe.KindJSONRPC, Method: "m", Command: &probe.Command{Args: peer.Args, Env: prompt}})
 	check(t, r, want{verdict: probe.Unknown, step: "m", class: probe.ClassProbeError, message: "cancelled", steps: "m!probe_error"})
 	gone(t, peer.PIDs())
 }
@@ -161,7 +164,7 @@ func TestProcessThatReadsNothing(t *testing.T) {
 	params := `["` + strings.Repeat("x", 64<<10-4) + `"]` // with what is around them more than a pipe holds
 	began := time.Now()
 	r := local().Probe(t.Context(), probe.Target{
-		Kind: probe.KindJSONRPC, Method: "m", Params: []byte(params), Timeout: 500 * time.Millisecond, Command: &probe.Command{Args: peer.Args},
+		Kind: probe.KindJSONRPC, Method: "m", Params: []byte(params), Timeout: 500 * time.Millisecond, Command: &probe.Command{Args: peer.Args, Env: prompt},
 	})
 	check(t, r, want{verdict: probe.Down, step: "m", class: probe.ClassTimeout, steps: "m!timeout", warnings: []string{"close no_shutdown"}})
 	if took := time.Since(began); took > 5*time.Second {
@@ -185,7 +188,7 @@ func TestMCPOverStdio(t *testing.T) {
 			t.Parallel()
 			s := probetest.MCP(t, tc.faults...)
 			peer := probetest.Process(t, s, tc.process...)
-			r := local().Probe(t.Context(), probe.Target{Kind: probe.KindMCP, Command: &probe.Command{Args: peer.Args}})
+			r := local().Probe(t.Context(), probe.Target{Kind: probe.KindMCP, Command: &probe.Command{Args: peer.Args, Env: prompt}})
 			check(t, r, tc.want)
 			gone(t, peer.PIDs())
 			peer.Stop()

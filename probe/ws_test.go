@@ -215,3 +215,27 @@ func TestMCPOverWebSocket(t *testing.T) {
 		})
 	}
 }
+
+// What a node sends of its own between two answers is passed over, whatever carries it.
+func TestEventsBetweenAnswers(t *testing.T) {
+	t.Parallel()
+	events := probetest.PushAfter("eth_blockNumber", 2*time.Millisecond, `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"0x1","result":{}}}`)
+	s := probetest.EVM(t, probetest.SlowAt("eth_chainId", 20*time.Millisecond))
+	peer := probetest.Process(t, s, events)
+	for name, target := range map[string]probe.Target{
+		"WebSocket": {URL: probetest.WebSocket(t, s, events).URL},
+		"socket":    {URL: probetest.Socket(t, s, events).URL},
+		"process":   {Command: &probe.Command{Args: peer.Args, Env: prompt}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target.Kind = probe.KindJSONRPC
+			target.Method = "eth_blockNumber"
+			check(t, local().Probe(t.Context(), target), want{verdict: probe.Up, steps: "eth_blockNumber"})
+			target.Kind, target.Method = probe.KindEVM, ""
+			r := local().Probe(t.Context(), target)
+			if r.Verdict != probe.Up {
+				t.Errorf("%s: %+v, warnings %+v", r.Verdict, r.Failure, r.Warnings)
+			}
+		})
+	}
+}
