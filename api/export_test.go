@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
 
@@ -73,3 +74,18 @@ func DrawBadgeForTest(label, message string, n uint8) []byte {
 
 // SameAddress is sameAddress.
 var SameAddress = sameAddress
+
+// OptionsForTest reads the options in a body, and once more what an answer would show of them, with the first ones kept.
+func OptionsForTest(data []byte) (first, again probe.Options, ok bool) {
+	m, err := readObject(data)
+	if err != nil {
+		return first, again, false
+	}
+	in := readTarget(m)
+	first, mistakes := in.Options.onto(probe.Options{}, false)
+	if len(*m.mistakes)+len(mistakes) > 0 {
+		return first, again, false
+	}
+	again, mistakes = optionsInput(optionsDocument(first)).onto(first, false)
+	return first, again, len(mistakes) == 0
+}

@@ -36,3 +36,28 @@ func FuzzBadge(f *testing.F) {
 		readSVG(t, string(api.DrawBadgeForTest(label, message, style)))
 	})
 }
+
+// Options that can be read are shown in a form that is read as the same options.
+func FuzzOptions(f *testing.F) {
+	for _, seed := range []string{
+		`{"tls": {"ca": "x", "client_key": "y", "expiry_warning": "-1ns", "insecure": true}, "oauth": {"client_id": "", "scopes": []}}`,
+		`{"request": {"expect": {"equals": {"a": "<&>"}, "min": "0x1", "max": 1e400}, "batch": [{"method": "a", "params": []}, {}], "notify": true}}`,
+		`{"chain": {"lagging": -1, "max_age": "1h1ns"}, "canary": {"arguments": 7}, "lsp": {}, "subscribe": null, "framing": "x"}`,
+		`{"request": null, "tls": null, "canary": {"expect": null, "tool": null}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		first, again, ok := api.OptionsForTest(data)
+		if !ok {
+			return
+		}
+		a, err := json.Marshal(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := json.Marshal(again); err != nil || string(a) != string(b) {
+			t.Errorf("options %s are read again as %s, %v", a, b, err)
+		}
+	})
+}
