@@ -95,14 +95,18 @@ func (c *conversation) explainRequest(err error) *problem {
 		return connect("the server speaks TLS on this port: use " + securedScheme(c.url) + "://")
 	case strings.Contains(text, "malformed"):
 		return connect("the answer is not HTTP")
-	case strings.Contains(text, "closed"), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		if c.target.Options.HTTP == HTTP2 {
-			return connect("the connection was closed before an answer: the server may not speak HTTP/2")
-		}
+	case c.target.Options.HTTP == HTTP2 && (hungUp(err) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)):
+		return connect("the connection was closed before an answer: the server may not speak HTTP/2")
+	case hungUp(err):
 		return connect("the connection was closed before an answer")
 	default:
 		return connect(netWords(err))
 	}
+}
+
+// hungUp reports whether err says that a connection was closed.
+func hungUp(err error) bool {
+	return strings.Contains(err.Error(), "closed") || strings.Contains(err.Error(), "client conn could not be established") || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // tlsRecord is how net/http quotes the beginning of an alert of TLS, which is what a server answers to plain HTTP.
