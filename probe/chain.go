@@ -193,8 +193,8 @@ func (c *conversation) take(p *preset, call call, a *answer, s *sighting) {
 }
 
 // check reports what an answer lacks that every answer of the family has.
-func (call call) check(d *tree) error {
-	for _, v := range call.Must {
+func (c call) check(d *tree) error {
+	for _, v := range c.Must {
 		if err := d.shaped(v); err != nil {
 			if _, missing := errors.AsType[absent](err); missing {
 				return err
@@ -202,8 +202,8 @@ func (call call) check(d *tree) error {
 			return fmt.Errorf("%s is %w", v.where(), err)
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(call.Equal)) {
-		want := call.Equal[path]
+	for _, path := range slices.Sorted(maps.Keys(c.Equal)) {
+		want := c.Equal[path]
 		got, ok := d.at(splitPath(path))
 		switch {
 		case !ok:

@@ -26,9 +26,9 @@ func (c *conversation) askDocument(ctx context.Context, p *preset, call call) an
 }
 
 // wantsBody reports whether anything is read from the body of a call's answer.
-func (call call) wantsBody() bool {
-	r := call.Read
-	return len(call.Must)+len(call.Equal)+len(call.Distance)+len(call.Findings) > 0 || !r.Height.isZero() || !r.Chain.isZero() ||
+func (c call) wantsBody() bool {
+	r := c.Read
+	return len(c.Must)+len(c.Equal)+len(c.Distance)+len(c.Findings) > 0 || !r.Height.isZero() || !r.Chain.isZero() ||
 		!r.Finalized.isZero() || !r.Safe.isZero() || !r.Software.isZero() || !r.Peers.isZero()
 }
 
@@ -55,8 +55,7 @@ func (c *conversation) notDocument(a *answer) problem {
 	}
 }
 
-// askDialect asks a method of a family that does not speak JSON-RPC 2.0. Command, where there is one, takes the place of
-// method and params over WebSocket.
+// askDialect asks a method of a family that does not speak JSON-RPC 2.0.
 func (c *conversation) askDialect(ctx context.Context, p *preset, step, method string, params json.RawMessage) answer {
 	message, err := dialectMessage(p.Envelope, transportOf(c.url), c.ids.next(), method, params)
 	if err != nil {
