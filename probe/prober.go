@@ -75,6 +75,7 @@ func orDefault[N int | int64](n, otherwise N) N {
 func (p *Prober) Probe(ctx context.Context, t Target) Result {
 	c := newConversation(ctx, p, t)
 	defer c.line.close()
+	defer c.dropStream() // a panic leaves no process behind
 	c.settle(ctx, c.run(ctx))
 	c.noteCredentials(ctx)
 	c.closeSessions(ctx)

@@ -17,7 +17,7 @@ type stream interface {
 	// receive returns the next message as it came, at the latest when ctx ends; the message is the caller's. The error at
 	// an orderly end is io.EOF, and a *problem where the stream knows better than its error what went wrong.
 	receive(ctx context.Context) ([]byte, error)
-	// close lets go of everything the stream holds, within about a second. It returns what went wrong in doing so, which
+	// close lets go of everything the stream holds, within about two seconds. It returns what went wrong in doing so, which
 	// becomes a warning; nil as a rule, and on every further call.
 	close() *problem
 }

@@ -41,7 +41,9 @@ func (t Target) Validate() []Problem {
 	switch {
 	case t.Command != nil && t.URL != "":
 		add("url", "goes without a command: an endpoint is one or the other")
-	case t.Command == nil:
+	case t.Command != nil:
+		problems = append(problems, t.Command.problems()...)
+	default:
 		if msg := urlProblem(t.URL); msg != "" {
 			add("url", "%s", msg)
 		}
@@ -53,6 +55,7 @@ func (t Target) Validate() []Problem {
 	problems = append(problems, t.Options.versionProblems()...)
 	problems = append(problems, t.Options.OAuth.problems(t)...)
 	problems = append(problems, t.chainProblems()...)
+	problems = append(problems, t.kindProblems()...)
 	if t.Timeout < 0 {
 		add("timeout", "must be longer than zero")
 	}
@@ -100,6 +103,76 @@ func urlProblem(raw string) string {
 		return "holds a user name or password: put them into a secret Authorization header"
 	}
 	return ""
+}
+
+// kindProblems returns what does not go with the kind of the target.
+func (t Target) kindProblems() []Problem {
+	var problems []Problem
+	add := func(field, format string, args ...any) {
+		problems = append(problems, Problem{field, fmt.Sprintf(format, args...)})
+	}
+	o := t.Options
+	if o.Framing != "" && o.Framing != FramingLine && o.Framing != FramingHeader {
+		add("framing", "must be %s or %s, or left out", FramingLine, FramingHeader)
+	}
+	if o.ACP != "" && !slices.Contains([]ACPVariant{ACPCommunication, ACPClient, ACPRuns}, o.ACP) {
+		add("acp_variant", "must be %s, %s or %s, or left out", ACPCommunication, ACPClient, ACPRuns)
+	}
+	if o.ACP != "" && t.Kind != KindACP {
+		add("acp_variant", "goes with kind acp only")
+	}
+	if o.Canary != nil && t.Kind != KindMCP && t.Kind != KindAuto {
+		add("canary", "goes with kinds mcp and auto only")
+	}
+	if t.Command == nil && t.URL == "" {
+		return problems // which is said already
+	}
+	switch {
+	case t.Kind == KindLSP && t.Command == nil && t.overHTTP():
+		add("url", "a language server is reached by tcp, tls, unix, ws or a command, not over HTTP")
+	case t.Kind == KindA2A && (t.Command != nil || !t.overHTTP()):
+		add("url", "an A2A agent is reached over http or https")
+	case t.Kind == KindACP && o.ACP == ACPCommunication && (t.Command != nil || !t.overHTTP()):
+		add("url", "the Agent Communication Protocol is REST: use http or https")
+	}
+	return problems
+}
+
+// Bounds on a command, generous for any real one.
+const (
+	maxArgs      = 200
+	maxArgsBytes = 64 << 10
+)
+
+// problems returns everything that is wrong with a command, without repeating it: arguments may hold keys.
+func (t *Command) problems() []Problem {
+	var problems []Problem
+	add := func(field, message string) { problems = append(problems, Problem{field, message}) }
+	size := 0
+	for _, arg := range t.Args {
+		size += len(arg)
+	}
+	switch {
+	case len(t.Args) == 0 || t.Args[0] == "":
+		add("command.args", "names no program")
+	case len(t.Args) > maxArgs || size > maxArgsBytes:
+		add("command.args", fmt.Sprintf("are more than %d, or together larger than %d bytes", maxArgs, maxArgsBytes))
+	case strings.Contains(strings.Join(t.Args, ""), "\x00"):
+		add("command.args", "hold a NUL byte")
+	}
+	for i, v := range t.Env {
+		size += len(v.Name) + len(v.Value)
+		if v.Name == "" || strings.ContainsAny(v.Name, "=\x00") || strings.Contains(v.Value, "\x00") {
+			add(fmt.Sprintf("command.env[%d]", i), "is not a variable: a name without = and a value, neither with a NUL byte")
+		}
+	}
+	if len(t.Env) > maxArgs || size > 2*maxArgsBytes {
+		add("command.env", "holds too many variables, or too large ones")
+	}
+	if strings.Contains(t.Dir, "\x00") {
+		add("command.dir", "holds a NUL byte")
+	}
+	return problems
 }
 
 // schemes are how the URL of an endpoint may begin.
