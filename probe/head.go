@@ -2,7 +2,6 @@ package probe
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 )
@@ -254,10 +253,7 @@ func (l chainLimits) severity(blocks uint64) Class {
 		}
 		return ""
 	}
-	late := math.MaxFloat64
-	if l.pace > 0 {
-		late = float64(blocks) * float64(l.pace)
-	}
+	late := float64(blocks) * float64(l.pace) // as a number: a lying node may be 2^64 blocks behind
 	switch {
 	case blocks > l.syncing && late > float64(max(10*l.pace, time.Minute)):
 		return ClassHeadBehind
