@@ -157,7 +157,7 @@ func (c *conversation) openSSE(ctx context.Context) answer {
 	defer impatience.stop()
 
 	build := func(ctx context.Context) (*http.Request, error) { return c.request(ctx, q, nil) }
-	resp, err := s.line.roundTrip(dialCtx, streamCtx, build, watch, func(req *http.Request) {
+	resp, err := s.line.roundTrip(dialCtx, streamCtx, build, watch, func(req *http.Request) { //nolint:bodyclose // pump, or refusal, closes it
 		impatience.start()
 		c.transcript.sent(q.step, time.Since(c.started), req, nil)
 	})
@@ -169,7 +169,7 @@ func (c *conversation) openSSE(ctx context.Context) answer {
 	}
 	c.record(q, &a, watch, 0, s.incoming.size.Load())
 	if a.problem != nil {
-		s.close()
+		_ = s.close() // never has anything to say
 		return c.withToken(ctx, a, func() answer { return c.openSSE(ctx) })
 	}
 	c.result.Kind = KindMCP
@@ -271,7 +271,7 @@ func (c *conversation) resolveEndpoint(data string) (*url.URL, *problem) {
 }
 
 // pump reads the stream, so that a server that writes an answer before it has answered the POST is not held up.
-func (s *httpSSE) pump(ctx context.Context, body io.Closer) {
+func (s *httpSSE) pump(ctx context.Context, body io.ReadCloser) {
 	defer close(s.pumped)
 	defer body.Close()
 	events := newEventReader(s.incoming, s.c.limits.EventBytes)
@@ -336,7 +336,7 @@ func (s *httpSSE) post(ctx context.Context, q question, message []byte, watch *s
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	build := func(ctx context.Context) (*http.Request, error) { return c.requestTo(ctx, s.endpoint, q, message) }
-	resp, err := c.line.roundTrip(ctx, ctx, build, watch, func(req *http.Request) {
+	resp, err := c.line.roundTrip(ctx, ctx, build, watch, func(req *http.Request) { //nolint:bodyclose // readReceipt closes it
 		c.transcript.sent(q.step, time.Since(c.started), req, message)
 	})
 	if err != nil {
