@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -491,9 +492,9 @@ func TestShutdownRecordsWhatEndsInTimeAndNothingElse(t *testing.T) {
 
 func TestAnEndpointThatIsRateLimitedIsAskedLessAndLessOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limited := true
+		var open atomic.Bool
 		w := start(t, 10, func(context.Context, probe.Target) probe.Result {
-			if !limited {
+			if open.Load() {
 				return probe.Result{Verdict: probe.Up}
 			}
 			return probe.Result{Verdict: probe.Unknown, Failure: &probe.Failure{Class: probe.ClassRateLimited, Code: 429}}
@@ -507,7 +508,7 @@ func TestAnEndpointThatIsRateLimitedIsAskedLessAndLessOften(t *testing.T) {
 		if pause := checks[1].Result.StartedAt.Sub(checks[0].Result.StartedAt); pause < time.Minute {
 			t.Errorf("second check after %s, want it no sooner than the schedule says", pause)
 		}
-		limited = false
+		open.Store(true)
 		time.Sleep(15 * time.Minute)
 		before := len(w.of("a"))
 		time.Sleep(time.Hour)
