@@ -181,7 +181,7 @@ const (
 	// ClassStarting means that the node is alive and still warming up. Example: bitcoind's -28 "Loading block index".
 	// Verdict degraded.
 	ClassStarting Class = "starting"
-	// ClassSyncing means that the node says itself that it is catching up. Example: eth_syncing with 300 blocks to go.
+	// ClassSyncing means that the node says itself that it is catching up. Example: eth_syncing with 5 blocks to go.
 	// Verdict degraded.
 	ClassSyncing Class = "syncing"
 	// ClassHeadLagging means that the newest block is behind those of other nodes, or old, but not by much. Example: 4

@@ -244,7 +244,9 @@ func (q quirk) run(t *testing.T) {
 	r := p.Probe(t.Context(), probe.Target{Kind: probe.KindMCP, URL: s.URL, Era: q.era, Timeout: q.within, Headers: q.headers})
 	check(t, r, q.want)
 	requests := s.Requests()
-	if r.Era != probe.EraSSE && slices.ContainsFunc(requests, func(r probetest.Request) bool { return r.HTTPMethod == http.MethodGet && !strings.HasPrefix(r.URI, "/.well-known/") }) && !strings.Contains(q.want.steps, "sse") {
+	if r.Era != probe.EraSSE && slices.ContainsFunc(requests, func(r probetest.Request) bool {
+		return r.HTTPMethod == http.MethodGet && !strings.HasPrefix(r.URI, "/.well-known/")
+	}) && !strings.Contains(q.want.steps, "sse") {
 		t.Errorf("sent a GET: the server was asked %q", join(s.Steps()))
 	}
 	if n := s.Sessions(); n != q.want.sessions && !strings.Contains(q.want.steps, "close!") {

@@ -188,7 +188,7 @@ var flagOf = map[string]string{
 	"tls.ca": "--ca", "tls.client_cert": "--cert", "tls.client_key": "--key", "tls.server_name": "--server-name", "tls.insecure": "--insecure",
 	"oauth": "--oauth-client-id", "oauth.client_secret": "--oauth-client-secret", "oauth.scopes": "--oauth-scope",
 	"oauth.token_url": "--oauth-token-url", "oauth.resource": "--oauth-resource",
-	"chain": "--chain", "canary": "--canary", "canary.arguments": "--canary-arguments", "canary.expect": "--canary-expect",
+	"chain": "--chain", "chain.lagging": "--lagging", "chain.syncing": "--syncing", "chain.max_age": "--max-age", "canary": "--canary", "canary.arguments": "--canary-arguments", "canary.expect": "--canary-expect",
 	"acp_variant": "--acp-variant", "lsp": "--allow-exit",
 }
 
