@@ -161,7 +161,7 @@ func chainPeers(t *testing.T) []*peer {
 					"--p2p.laddr", "tcp://127.0.0.1:0", "--log_level", "error")
 			},
 			faces: []*face{
-				{slug: "cometbft", kind: "cometbft", want: sighting{Kind: "cometbft", ChainID: cosmosHub, Height: true}},
+				{slug: "cometbft", want: sighting{Kind: "cometbft", ChainID: cosmosHub, Height: true}},
 				{slug: "cometbft-new-blocks", scheme: "ws", path: "/websocket", kind: "cometbft", subscribe: true,
 					want: sighting{Kind: "cometbft", Height: true}},
 			},
@@ -201,7 +201,7 @@ func otherPeers(t *testing.T) []*peer {
 	return []*peer{
 		{
 			command: func(addr string) *exec.Cmd { return exec.Command(agent, addr) },
-			faces: []*face{{slug: "a2a-go", kind: "a2a",
+			faces: []*face{{slug: "a2a-go",
 				want: sighting{Kind: "a2a", ServerName: "go-agent-peer", ProtocolVersion: "1.0"}}},
 		},
 		{

@@ -55,14 +55,20 @@ func (s sighting) up() sighting {
 
 // seeHealthy asks for every face until it is up, which takes a chain its first blocks, and compares what was seen.
 func seeHealthy(t *testing.T, peers []*peer) {
-	const patience = time.Minute
-	seen := lookAt(peers, func(f *face) (got seen) {
-		for end := time.Now().Add(patience); ; {
-			got = f.see(10 * time.Second)
-			if got.err != nil || got.Verdict == "up" || time.Now().After(end) {
+	seen := lookAt(peers, func(f *face) seen {
+		const patience = time.Minute
+		end, tick := time.After(patience), time.NewTicker(250*time.Millisecond)
+		defer tick.Stop()
+		for {
+			got := f.see(10 * time.Second)
+			if got.err != nil || got.Verdict == "up" {
 				return got
 			}
-			time.Sleep(250 * time.Millisecond) // between two looks at another process
+			select {
+			case <-tick.C:
+			case <-end:
+				return got
+			}
 		}
 	})
 	compare(t, peers, seen, func(f *face) sighting { return f.want.up() })
