@@ -2,10 +2,10 @@ package probe_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -48,8 +48,10 @@ func newAgent(t *testing.T, answers map[string]string) *agent {
 			text = "404 not found"
 		}
 		status, text, _ := strings.Cut(text, " ")
-		var code int
-		fmt.Sscan(status, &code)
+		code, err := strconv.Atoi(status)
+		if err != nil {
+			t.Errorf("an answer without a status: %s", text)
+		}
 		if header, rest, ok := strings.Cut(text, " | "); ok {
 			name, value, _ := strings.Cut(header, ": ")
 			w.Header().Set(name, value)

@@ -85,7 +85,7 @@ func (c *conversation) newBatch() *batch {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(messages) // the params are JSON: Validate looked
+	_ = encoder.Encode(messages) //nolint:errchkjson // the params are JSON: Validate looked
 	b.body = bytes.TrimSuffix(body.Bytes(), []byte("\n"))
 	return b
 }

@@ -92,13 +92,13 @@ func (c *conversation) hear(p *preset, call call, a answer, s *sighting) *Failur
 		c.take(p, call, &a, s)
 	}
 	if a.problem != nil {
-		return c.excuse(call, &a, s)
+		return c.excuse(call, &a)
 	}
 	return nil
 }
 
 // excuse returns the failure that a problem is, nil when the node is well all the same.
-func (c *conversation) excuse(call call, a *answer, s *sighting) *Failure {
+func (c *conversation) excuse(call call, a *answer) *Failure {
 	class := a.problem.class
 	switch {
 	case a.rpc != nil && (class == ClassHeadLagging || class == ClassSyncing || class == ClassHeadBehind):
@@ -188,7 +188,7 @@ func (c *conversation) take(p *preset, call call, a *answer, s *sighting) {
 	if a.problem == nil {
 		c.takeTags(call, a, d, s)
 		c.takeSync(call, a, d, s)
-		c.takeRest(call, a, d)
+		c.takeRest(call, d)
 	}
 }
 
@@ -350,7 +350,7 @@ func (c *conversation) remarkOn(a *answer, f finding, s *sighting) {
 }
 
 // takeRest reads what is told besides.
-func (c *conversation) takeRest(call call, a *answer, d *tree) {
+func (c *conversation) takeRest(call call, d *tree) {
 	r := call.Read
 	if !r.Software.isZero() {
 		if version, err := d.text(r.Software); err == nil {
@@ -459,10 +459,10 @@ func (l chainLimits) catchingUp(s *sighting, unit string) *finding {
 	}
 	n := *s.distance
 	f := found(class, "%d %s behind by its own account", n, plural(n, unit))
-	switch severity := l.severity(n); {
-	case severity == ClassHeadBehind:
+	switch l.severity(n) {
+	case ClassHeadBehind:
 		f.class = ClassHeadBehind
-	case severity == "":
+	case "":
 		return nil
 	}
 	return &f

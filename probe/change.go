@@ -576,7 +576,7 @@ func valuesOf(schema map[string]any) ([]string, bool) {
 	}
 	values := make([]string, 0, len(list))
 	for _, v := range list {
-		raw, _ := json.Marshal(v) // came from JSON
+		raw, _ := json.Marshal(v) //nolint:errchkjson // it came from JSON
 		values = append(values, string(raw))
 	}
 	slices.Sort(values)

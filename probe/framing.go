@@ -207,10 +207,10 @@ func (s *splitter) skip(text []byte) error {
 	size := int64(len(text))
 	for {
 		b, err := s.readByte()
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		if err == io.EOF || b == '\n' {
+		if err != nil || b == '\n' {
 			return s.pollution.line(text, size)
 		}
 		size++

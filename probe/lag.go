@@ -141,7 +141,8 @@ func (l lagging) words() string {
 // before its history does.
 func (v view) halted(still bool) bool {
 	limit := v.limits.standstill()
-	if limit == 0 || !still && !(v.limits.maxAge > 0 && !v.head.Time.IsZero() && v.head.Seen.Sub(v.head.Time) > v.limits.maxAge) {
+	old := v.limits.maxAge > 0 && !v.head.Time.IsZero() && v.head.Seen.Sub(v.head.Time) > v.limits.maxAge
+	if limit == 0 || !still && !old {
 		return false
 	}
 	peers := v.fresh()

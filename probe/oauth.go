@@ -535,7 +535,7 @@ func (c *conversation) grantKey() grantKey {
 	h := sha256.New()
 	for _, part := range append(parts, o.Scopes...) {
 		_ = binary.Write(h, binary.BigEndian, uint32(len(part))) // never fails, as h does not
-		io.WriteString(h, part)
+		h.Write([]byte(part))
 	}
 	return grantKey(h.Sum(nil))
 }

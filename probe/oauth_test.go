@@ -96,7 +96,7 @@ func TestTokenFromAKnownPlace(t *testing.T) {
 			r := ask(t, target)
 			check(t, r, want{verdict: probe.Up, steps: tc.steps})
 			tight(t, r)
-			if r.Steps[0].Method != "POST" || r.Steps[0].Latency <= 0 {
+			if r.Steps[0].Method != http.MethodPost || r.Steps[0].Latency <= 0 {
 				t.Errorf("the token step: %+v", r.Steps[0])
 			}
 			if form := a.Forms()[0]; !strings.Contains(form, "scope=read+write") || strings.Contains(form, "resource=") {

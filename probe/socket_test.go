@@ -132,11 +132,11 @@ func TestSocketsAreRefused(t *testing.T) {
 
 func TestUnixSocketsThatAreNot(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "probe") // a test's own directory has too long a name for a socket
+	dir, err := os.MkdirTemp("", "probe") //nolint:usetesting // a test's own directory has too long a name for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	l, err := net.Listen("unix", dir+"/left")
 	if err != nil {
 		t.Fatal(err)

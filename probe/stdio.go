@@ -101,7 +101,7 @@ func (t *Command) lookPath() (string, error) {
 		if v.Name != "PATH" {
 			continue
 		}
-		failed := error(exec.ErrNotFound)
+		failed := exec.ErrNotFound
 		for _, dir := range filepath.SplitList(v.Value) {
 			path, err := exec.LookPath(filepath.Join(dir, name))
 			if err == nil && filepath.IsAbs(path) {
@@ -177,7 +177,7 @@ func (p *process) run() error {
 		if err == nil {
 			_ = p.cmd.Wait() // what it would say is in ProcessState
 			close(p.ended)
-			time.AfterFunc(lastWords, func() { p.out.Close() })
+			time.AfterFunc(lastWords, func() { _ = p.out.Close() })
 		}
 	}()
 	return <-started
@@ -255,12 +255,12 @@ func (p *process) close() *problem {
 		return nil
 	}
 	p.closed = true
-	p.in.Close()
+	_ = p.in.Close() // what was written is read or not
 	p.pump.halt()
 	p.pump.running.Go(func() { _, _ = io.Copy(io.Discard, p.out) }) // so that it can say goodbye
 	warning := p.end()
 	killGroup(p.cmd.Process)
-	p.out.Close()
+	_ = p.out.Close() // nobody reads it any more
 	p.pump.running.Wait()
 	p.errors.close()
 	if n := p.pollution.lines; n > 0 {
@@ -399,7 +399,7 @@ func (e *stderr) wait(patience time.Duration) {
 }
 
 func (e *stderr) close() {
-	e.in.Close()
+	_ = e.in.Close() // nobody reads it any more
 	<-e.done
 }
 

@@ -263,7 +263,7 @@ func unpack(frame []byte, limit int64) [][]byte {
 	for {
 		message, err := messages.next()
 		switch {
-		case err == io.EOF && len(found) != 1:
+		case errors.Is(err, io.EOF) && len(found) != 1:
 			return found
 		case err != nil:
 			return [][]byte{frame}
@@ -359,11 +359,11 @@ func (w *webSocket) close() *problem {
 		return nil
 	}
 	w.closed = true
-	drop := time.AfterFunc(closePatience, func() { w.carrier.Close() })
+	drop := time.AfterFunc(closePatience, func() { _ = w.carrier.Close() })
 	defer drop.Stop()
 	_ = w.conn.Close(websocket.StatusNormalClosure, "")
 	w.cancel()
-	w.carrier.Close()
+	_ = w.carrier.Close() // what was to be read has been read
 	w.pump.stop()
 	return nil
 }

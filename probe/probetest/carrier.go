@@ -152,11 +152,11 @@ func Socket(t testing.TB, backend *Server, faults ...CarrierFault) *Carrier {
 // UnixSocket carries the messages of backend over a unix socket, one per line, at unix://….
 func UnixSocket(t testing.TB, backend *Server, faults ...CarrierFault) *Carrier {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "probetest") // the name of a test would be too long for a socket's path
+	dir, err := os.MkdirTemp("", "probetest") //nolint:usetesting // the name of a test would be too long for a socket's path
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	c := newCarrier(t, backend, "unix", filepath.Join(dir, "socket"), (*carried).serveSocket, faults)
 	c.URL = "unix://" + c.l.Addr().String()
 	return c
@@ -285,7 +285,7 @@ var errDropped = errors.New("dropped")
 // meanwhile.
 func (p *carried) serveSocket() {
 	if p.c.plan.greeting != "" {
-		p.write([]byte(p.c.plan.greeting))
+		_ = p.write([]byte(p.c.plan.greeting))
 	}
 	p.answerAll(p.readMessage)
 }
@@ -374,7 +374,7 @@ func (p *carried) answer(message []byte) error {
 		return p.sendClose(end)
 	}
 	if plan.badFrame == step && p.ws && step != "" {
-		p.write([]byte{0xF0 | opText, 0})
+		_ = p.write([]byte{0xF0 | opText, 0})
 		return errDropped
 	}
 	messages := recorder.messages()
@@ -443,11 +443,11 @@ func (p *carried) send(step string, message []byte) error {
 func (p *carried) sendPart(part []byte, length int) {
 	switch {
 	case p.ws:
-		p.write(append(frameHead(0x80|opText, length), part...))
+		_ = p.write(append(frameHead(0x80|opText, length), part...))
 	case p.c.plan.header:
-		p.write(append([]byte("Content-Length: "+strconv.Itoa(length)+"\r\n\r\n"), part...))
+		_ = p.write(append([]byte("Content-Length: "+strconv.Itoa(length)+"\r\n\r\n"), part...))
 	default:
-		p.write(part)
+		_ = p.write(part)
 	}
 }
 

@@ -3,6 +3,7 @@ package storetest
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -204,10 +205,10 @@ func testContracts(t *testing.T, fresh func(t testing.TB) Database) {
 		e := newEndpoint(t, s, "Weather", to(newChannel(t, s, "ops")), notified)
 		record(t, s, promise(e, 0, "modern", before), promise(e, 1, "modern", after), promise(e, 2, "modern", after))
 		for _, cursor := range badCursors() {
-			if _, err := s.Contracts(t.Context(), store.ContractFilter{EndpointID: e.ID, Cursor: cursor}); err != store.ErrBadCursor {
+			if _, err := s.Contracts(t.Context(), store.ContractFilter{EndpointID: e.ID, Cursor: cursor}); !errors.Is(err, store.ErrBadCursor) {
 				t.Errorf("Contracts from %q: %v, want ErrBadCursor", cursor, err)
 			}
-			if _, err := s.Events(t.Context(), store.EventFilter{EndpointID: e.ID, Cursor: cursor}); err != store.ErrBadCursor {
+			if _, err := s.Events(t.Context(), store.EventFilter{EndpointID: e.ID, Cursor: cursor}); !errors.Is(err, store.ErrBadCursor) {
 				t.Errorf("Events from %q: %v, want ErrBadCursor", cursor, err)
 			}
 		}
