@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/rollcallhq/rollcall/probe"
 )
 
 // TestRealPeers holds the real binary against servers of other people's making: MCP servers, gateways, chain nodes, agents
@@ -23,6 +25,7 @@ func TestRealPeers(t *testing.T) {
 	peers := realPeers(t)
 	launch(peers)
 	t.Run("check sees each as what it is", func(t *testing.T) { seeHealthy(t, peers) })
+	t.Run("one of two eras is up in the older one, too", func(t *testing.T) { seeLegacy(t, peers, "typescript-dual-era") })
 	t.Run("a frozen one has a timeout", func(t *testing.T) {
 		for _, p := range peers {
 			p.freeze()
@@ -72,6 +75,25 @@ func seeHealthy(t *testing.T, peers []*peer) {
 		}
 	})
 	compare(t, peers, seen, func(f *face) sighting { return f.want.up() })
+}
+
+// seeLegacy asks a server of both eras as a client of 2025 would, which the command line has no flag for: it takes the
+// newest that is spoken.
+func seeLegacy(t *testing.T, peers []*peer, slug string) {
+	for _, p := range peers {
+		if p.faces[0].slug != slug {
+			continue
+		}
+		prober := &probe.Prober{Version: "test", Egress: probe.Egress{Any: true}}
+		got := prober.Probe(t.Context(), probe.Target{
+			Kind: probe.KindMCP, Era: probe.EraLegacy, URL: p.faces[0].url(), Timeout: 10 * time.Second,
+		})
+		if got.Verdict != probe.Up || got.Facts.ProtocolVersion != "2025-11-25" {
+			t.Errorf("got verdict %s with protocol %q, %+v", got.Verdict, got.Facts.ProtocolVersion, got.Failure)
+		}
+		return
+	}
+	t.Errorf("no peer is called %s", slug)
 }
 
 // seeBroken asks every face once: each must be down for the reason given.
