@@ -96,7 +96,10 @@ func TestLanguageServers(t *testing.T) {
 			t.Parallel()
 			target := probe.Target{Kind: probe.KindLSP, Options: probe.Options{LSP: probe.LSPOptions{AllowExit: c.exit}}}
 			if c.process {
-				target.Command = &probe.Command{Args: []string{os.Args[0]}, Env: []probe.Header{{Name: peerVariable, Value: "lsp:" + c.faults}}}
+				target.Command = &probe.Command{Args: []string{os.Args[0]}, Env: []probe.Header{
+					{Name: peerVariable, Value: "lsp:" + c.faults},
+					{Name: "GORACE", Value: "atexit_sleep_ms=0"}, // else a program with the race detector takes a second to end
+				}}
 			} else {
 				target.URL = serveLines(t, func(conn net.Conn) { languageServer(conn, conn, c.faults) })
 			}

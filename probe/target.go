@@ -141,7 +141,7 @@ func (t Target) kindProblems() []Problem {
 // Bounds on a command, generous for any real one.
 const (
 	maxArgs      = 200
-	maxArgsBytes = 64 << 10
+	maxArgsBytes = 256 << 10
 )
 
 // problems returns everything that is wrong with a command, without repeating it: arguments may hold keys.
