@@ -32,7 +32,7 @@ var demoPlaces = []struct {
 	{"/mcp/failing", "demo-mcp-failing", "Demo: MCP server that errs with HTTP 200", probe.KindMCP},
 	{"/mcp/hanging", "demo-mcp-hanging", "Demo: MCP server that hangs", probe.KindMCP},
 	{"/chain/advancing", "demo-chain-advancing", "Demo: chain node that advances", probe.KindEVM},
-	{"/chain/frozen", "demo-chain-frozen", "Demo: chain node that is frozen", probe.KindEVM},
+	{"/chain/frozen", "demo-chain-frozen", "Demo: chain node that stopped an hour ago", probe.KindEVM},
 }
 
 // startDemo serves the demo's endpoints until it is closed; ctx bounds only the start.
@@ -47,7 +47,7 @@ func startDemo(ctx context.Context) (*demo, error) {
 	mux.Handle("/mcp/failing", newLegacyDemo(nil))
 	mux.HandleFunc("/mcp/hanging", hang)
 	mux.Handle("/chain/advancing", chainDemo(advancingHeight))
-	mux.Handle("/chain/frozen", chainDemo(frozenHeight))
+	mux.Handle("/chain/frozen", chainDemo(frozenSince(time.Now().Add(-time.Hour))))
 	d := &demo{
 		addr: listener.Addr().String(),
 		server: &http.Server{

@@ -1,18 +1,28 @@
 package main
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 )
 
-// demoBlockTime is how long the advancing chain takes for a block.
+// demoBlockTime is how long the demo's chain takes for a block.
 const demoBlockTime = 2 * time.Second
 
-// advancingHeight follows the clock, so that the chain never falls back, not even when Rollcall is started again.
-func advancingHeight() uint64 { return uint64(time.Now().Unix()) / uint64(demoBlockTime/time.Second) }
+// demoChainID is that of no real chain: what is known of a real one would be used to judge it.
+const demoChainID = "0x67932" // 424242
 
-func frozenHeight() uint64 { return 20_831_387 }
+// advancingHeight follows the clock, so that the chain never falls back, not even when Rollcall is started again.
+func advancingHeight() uint64 { return heightAt(time.Now()) }
+
+func heightAt(t time.Time) uint64 { return uint64(t.Unix()) / uint64(demoBlockTime/time.Second) }
+
+// frozenSince returns the height of a node that has stood still since t.
+func frozenSince(t time.Time) func() uint64 {
+	height := heightAt(t)
+	return func() uint64 { return height }
+}
 
 // chainDemo is a node of a private chain.
 func chainDemo(height func() uint64) http.Handler {
@@ -23,11 +33,31 @@ func chainDemo(height func() uint64) http.Handler {
 		}
 		switch request.Method {
 		case "eth_blockNumber":
-			request.answer(w, "0x"+strconv.FormatUint(height(), 16))
+			request.answer(w, hexQuantity(height()))
 		case "eth_chainId":
-			request.answer(w, "0x539") // 1337, by custom a chain for trying things out
+			request.answer(w, demoChainID)
+		case "eth_syncing":
+			request.answer(w, false) // also the one that stands still says so, as real ones have done
+		case "eth_getBlockByNumber":
+			request.answer(w, demoBlock(height()))
 		default:
 			request.refuse(w, http.StatusOK, -32601, "the method "+request.Method+" does not exist/is not available", nil)
 		}
 	})
 }
+
+// demoBlock is what a node tells of a block.
+func demoBlock(height uint64) map[string]string {
+	return map[string]string{
+		"number":     hexQuantity(height),
+		"hash":       demoHash(height),
+		"parentHash": demoHash(height - 1),
+		"timestamp":  hexQuantity(height * uint64(demoBlockTime/time.Second)),
+	}
+}
+
+func demoHash(height uint64) string {
+	return fmt.Sprintf("0x%x", sha256.Sum256([]byte(hexQuantity(height))))
+}
+
+func hexQuantity(n uint64) string { return fmt.Sprintf("0x%x", n) }

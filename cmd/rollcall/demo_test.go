@@ -33,8 +33,8 @@ func TestDemoShowsHealthyAndBrokenEndpoints(t *testing.T) {
 		"demo-mcp-legacy":      {Verdict: probe.Up, Era: probe.EraLegacy, Tools: 3},
 		"demo-mcp-failing":     {Verdict: probe.Down, Step: "tools/list", Class: probe.ClassRPCError, Code: -32603, Era: probe.EraLegacy},
 		"demo-mcp-hanging":     {Verdict: probe.Down, Step: "initialize", Class: probe.ClassTimeout},
-		"demo-chain-advancing": {Verdict: probe.Up, ChainID: "1337"},
-		"demo-chain-frozen":    {Verdict: probe.Up, ChainID: "1337"},
+		"demo-chain-advancing": {Verdict: probe.Up, ChainID: "424242"},
+		"demo-chain-frozen":    {Verdict: probe.Degraded, Step: "eth_getBlockByNumber", Class: probe.ClassHeadLagging, ChainID: "424242"},
 	}
 	d := openDemo(t)
 	ask := d.probeWith(&probe.Prober{Version: "test"})
