@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// auto finds out what an endpoint speaks: the method it was given, MCP in either era, A2A, or the language of one of the
+// auto finds out what an endpoint speaks: the method or batch it was given, MCP in either era, A2A, or the language of one of the
 // families of chains. The attempts that came to nothing stay in the steps; the last one decides.
 //
-//	a method is named ─► method
+//	a method or batch is named ─► method
 //	HTTP, a command ─► MCP, either era ─► answers a handshake ─► that was it
 //	                       └ a server of plain JSON-RPC that knows no MCP ─┐
 //	WebSocket, a socket ───────────────────────────────────────────────────┴─► hunt
@@ -19,7 +19,7 @@ import (
 //	          └ none of them is known, or there is no JSON-RPC at all ─► an agent's card ─► the conversation of A2A
 //	                 └ none ─► name a kind or a method
 func (c *conversation) auto(ctx context.Context) *Failure {
-	if c.target.Method != "" {
+	if c.target.Method != "" || len(c.target.Options.Batch) > 0 {
 		return c.method(ctx)
 	}
 	if c.overStream() && c.target.Command == nil {
@@ -70,11 +70,19 @@ func (c *conversation) plainRPC(f *Failure) bool {
 		return slices.Contains(foreignCodes, f.Code) || f.Code > 0
 	case ClassInvalidEnvelope:
 		return true // a node that leaves out jsonrpc
-	case ClassAuthRequired, ClassAuthForbidden:
-		return c.spokeRPC // a gateway with a list of methods
+	case ClassInvalidJSON:
+		return c.saidNothing(len(c.result.Steps) - 1) // a node that says nothing to what it does not know
+	case ClassAuthRequired, ClassAuthForbidden, ClassHTTPStatus:
+		return c.spokeRPC // a gateway with a list of methods; a node of JSON-RPC 1.0
 	default:
 		return false
 	}
+}
+
+// saidNothing reports whether a step was answered with 200 and an empty body.
+func (c *conversation) saidNothing(step int) bool {
+	s := c.result.Steps[step]
+	return s.HTTPStatus == http.StatusOK && s.BytesIn == 0 && s.Class == ClassInvalidJSON
 }
 
 // foreignCodes are what servers answer to a method they do not know.
@@ -125,7 +133,8 @@ func (c *conversation) hunt(ctx context.Context, refusal int) *Failure {
 				return c.pursue(ctx, p, t.method, a)
 			}
 		}
-		refused := a.rpc != nil && a.problem != nil && a.problem.class == ClassRPCError && (a.rpc.Code == refusal || unknownMethod(a))
+		refused := a.rpc != nil && a.problem != nil && a.problem.class == ClassRPCError && (a.rpc.Code == refusal || unknownMethod(a)) ||
+			c.saidNothing(a.step)
 		if !refused && i == 0 && len(t.families) == 1 {
 			return c.pursue(ctx, presetOf(t.families[0]), t.method, a) // which says what is wrong with the answer
 		}

@@ -138,7 +138,7 @@ func (c *conversation) quieten(a *answer) {
 }
 
 // unknownWords are how servers say that they do not know a method, or do not let everybody call it.
-var unknownWords = regexp.MustCompile(`(?i)(unknown|unsupported|invalid) (method|command)|method\b.{0,80}\b(not|unknown|unsupported|disabled)|not (implemented|supported)|does not exist`)
+var unknownWords = regexp.MustCompile(`(?i)(unknown|unsupported|invalid|no such) (method|command)|method\b.{0,80}\b(not|unknown|unsupported|disabled)|not (implemented|supported)|does not exist`)
 
 // unknownMethod reports whether an endpoint that is otherwise alive refused a method as such.
 func unknownMethod(a answer) bool {

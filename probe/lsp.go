@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 )
@@ -37,6 +38,7 @@ func (c *conversation) lsp(ctx context.Context) *Failure {
 	c.result.Kind = KindLSP
 	if info, ok := result.object("serverInfo"); ok {
 		c.learnServer(info)
+		c.result.Facts.ServerVersion = c.text(plainVersion(info.text("version")), maxFact)
 	}
 	if a := c.ask(ctx, question{step: stepInitialized, method: "initialized", params: struct{}{}, notify: true}); a.problem != nil {
 		return c.failure(a)
@@ -48,6 +50,16 @@ func (c *conversation) lsp(ctx context.Context) *Failure {
 		return c.failure(a)
 	}
 	return c.failure(c.ask(ctx, question{step: "exit", method: "exit", notify: true}))
+}
+
+// plainVersion returns the version in what gopls says of itself, which is all that Go knows of how it was built, as JSON.
+func plainVersion(version string) string {
+	build, err := readObject([]byte(version))
+	if err != nil {
+		return version
+	}
+	module, _ := build.object("Main")
+	return cmp.Or(module.text("Version"), build.text("GoVersion"))
 }
 
 // maxConfigurations bounds how many settings a server is answered at once.

@@ -51,7 +51,7 @@ func languageServer(in io.Reader, out io.Writer, faults string) {
 			send(`{"jsonrpc":"2.0","method":"window/logMessage","params":{"type":3,"message":"starting"}}`)
 			send(`{"jsonrpc":"2.0","id":1,"method":"workspace/configuration","params":{"items":[{},{}]}}`)
 			send(`{"jsonrpc":"2.0","id":"r","method":"client/registerCapability","params":{}}`)
-			answer(`{"capabilities":{"hoverProvider":true},"serverInfo":{"name":"wordls","version":"0.3"}}`)
+			answer(`{"capabilities":{"hoverProvider":true},"serverInfo":{"name":"wordls","version":"{\"GoVersion\":\"go1.26\",\"Main\":{\"Path\":\"example.com/wordls\",\"Version\":\"0.3\"}}"}}`)
 		case string(m.ID) == "1" && string(m.Result) != "[null,null]":
 			send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"window/showMessage","params":{"message":"bad settings %s"}}`, body))
 			return

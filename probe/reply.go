@@ -78,6 +78,9 @@ func (c *conversation) readAnswer(q question, a *answer, r *reading, id string) 
 		r.envelope, r.bad, r.found = envelope, err, err == nil
 	}
 	if !r.found {
+		if loose, err := readEnvelope(r.body, false); q.mcp && err == nil && !loose.call {
+			c.spokeRPC = true // JSON-RPC of a kind that MCP does not allow
+		}
 		return
 	}
 	if r.envelope.call {

@@ -23,6 +23,10 @@ import (
 const (
 	inputEndPatience  = time.Second
 	terminatePatience = 500 * time.Millisecond
+
+	// lostPatience is the first of the two for a process that has just let a question go unanswered: what it takes is
+	// missing for the next one, which is asked of another process.
+	lostPatience = 100 * time.Millisecond
 )
 
 // lastWords is how long the output of a process that has ended is waited for. What it started may hold it open for ever.
@@ -44,6 +48,7 @@ type process struct {
 	pollution pollution // of out; belongs to the pump until that was stopped
 	polluted  string    // the step under way when the first message came
 	ended     chan struct{}
+	patience  time.Duration // that it has for ending by itself
 	closed    bool
 }
 
@@ -62,7 +67,7 @@ func (c *conversation) openProcess(ctx context.Context) (stream, error) {
 	if err != nil {
 		return nil, c.spawnProblem(err)
 	}
-	p := &process{c: c, cmd: cmd, framing: c.framing(), ended: make(chan struct{}), polluted: lastStep(c.result.Steps)}
+	p := &process{c: c, cmd: cmd, framing: c.framing(), ended: make(chan struct{}), patience: inputEndPatience, polluted: lastStep(c.result.Steps)}
 	if err := p.start(); err != nil {
 		return nil, c.spawnProblem(err)
 	}
@@ -200,6 +205,7 @@ func (p *process) receive(ctx context.Context) ([]byte, error) {
 	case err == nil:
 		return d.message, nil
 	case ctx.Err() != nil:
+		p.patience = lostPatience
 		return nil, p.late(ctx, err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, os.ErrClosed):
 		return nil, p.gone()
@@ -272,16 +278,16 @@ func (p *process) close() *problem {
 
 // end waits for the process to end, and sees to it that it does.
 func (p *process) end() *problem {
-	if p.endsWithin(inputEndPatience) {
+	if p.endsWithin(p.patience) {
 		return nil
 	}
 	terminateGroup(p.cmd.Process)
 	if p.endsWithin(terminatePatience) {
-		return &problem{class: ClassNoShutdown, message: fmt.Sprintf("did not end within %s of the end of its input, and had to be terminated", inputEndPatience)}
+		return &problem{class: ClassNoShutdown, message: fmt.Sprintf("did not end within %s of the end of its input, and had to be terminated", p.patience)}
 	}
 	killGroup(p.cmd.Process)
 	<-p.ended
-	return &problem{class: ClassNoShutdown, message: fmt.Sprintf("did not end within %s of the end of its input nor when terminated, and had to be killed", inputEndPatience)}
+	return &problem{class: ClassNoShutdown, message: fmt.Sprintf("did not end within %s of the end of its input nor when terminated, and had to be killed", p.patience)}
 }
 
 func (p *process) endsWithin(patience time.Duration) bool {

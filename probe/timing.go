@@ -24,7 +24,7 @@ const (
 
 // waiting says what was missing when the time was used up in a stage.
 var waiting = map[stage]string{
-	stageStart:     "no connection",
+	stageStart:     "nothing could be sent",
 	stageDNS:       "host name not resolved",
 	stageConnect:   "no connection",
 	stageTLS:       "TLS handshake not finished",
