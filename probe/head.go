@@ -154,6 +154,7 @@ func (v view) remember() (Memory, []finding) {
 		}
 		return m, nil
 	}
+	head.Every = before.cadence(head.Seen)
 	switch {
 	case head.Height > before.Height:
 		m.Block = v.before.Block.next(*before, head, v.limits.prior)
@@ -178,6 +179,15 @@ func (v view) remember() (Memory, []finding) {
 	return m, nil
 }
 
+// maxCadence bounds how seldom an endpoint may be asked to be compared with others at all.
+const maxCadence = 10 * time.Minute
+
+// cadence returns how often the endpoint is asked, by the time from h to the next head. A check that follows soon, to
+// confirm another one, lowers it but little.
+func (h Head) cadence(next time.Time) time.Duration {
+	return max(min(next.Sub(h.Seen), maxCadence), h.Every*3/4)
+}
+
 // standsStill reports whether no block has come for too long.
 func (v view) standsStill(since time.Time) bool {
 	limit := v.limits.standstill()
@@ -197,10 +207,19 @@ func (v view) age() []finding {
 	case limit == 0 || age <= limit:
 		return nil
 	case age > farAge*limit && v.limits.pace > 0:
-		return []finding{found(ClassHeadBehind, "the newest %s, %d, is %s old, more than %s%s", v.unit, v.head.Height, inWords(age), inWords(farAge*limit), v.hint())}
+		return []finding{found(ClassHeadBehind, "the newest %s, %d, is %s%s", v.unit, v.head.Height, tooOld(age, farAge*limit), v.hint())}
 	default:
-		return []finding{found(ClassHeadLagging, "the newest %s, %d, is %s old, more than %s%s", v.unit, v.head.Height, inWords(age), inWords(limit), v.hint())}
+		return []finding{found(ClassHeadLagging, "the newest %s, %d, is %s%s", v.unit, v.head.Height, tooOld(age, limit), v.hint())}
 	}
+}
+
+// tooOld says that an age is beyond its limit, to the second where rounding would make them the same.
+func tooOld(age, limit time.Duration) string {
+	old, most := inWords(age), inWords(limit)
+	if old == most {
+		old = age.Round(time.Second).String()
+	}
+	return old + " old, more than " + most
 }
 
 // ageWords tells the age of the head where it is known.

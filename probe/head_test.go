@@ -274,3 +274,23 @@ func TestMemoryAsJSON(t *testing.T) {
 		t.Errorf("%s (-want +got):\n%s", text, diff)
 	}
 }
+
+// How often an endpoint is asked is seen from its checks: one that is asked each five minutes is not left out of the
+// comparison because its head is two minutes old.
+func TestCadence(t *testing.T) {
+	memory := probe.Memory{}
+	at := func(seconds int) time.Duration {
+		seen := ago(0, 0).Seen.Add(time.Duration(seconds) * time.Second)
+		_, _, m, _ := probe.JudgeHead(probe.KindEVM, probe.Head{Chain: "1", Height: uint64(1000 + seconds/12), Seen: seen, Asked: seen}, memory, nil, probe.Chain{})
+		memory = m
+		return memory.Head.Every
+	}
+	var got []time.Duration
+	for _, second := range []int{0, 300, 600, 605, 905, 90_000} {
+		got = append(got, at(second))
+	}
+	want := []time.Duration{0, 5 * time.Minute, 5 * time.Minute, 225 * time.Second, 5 * time.Minute, 10 * time.Minute}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("cadence (-want +got):\n%s", diff)
+	}
+}

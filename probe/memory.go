@@ -28,7 +28,7 @@ type Head struct {
 	Asked    time.Time     `json:"asked"`           // when the request was sent
 	Seen     time.Time     `json:"seen"`            // when the answer was there
 	Since    time.Time     `json:"since,omitzero"`  // when this height was first seen
-	Every    time.Duration `json:"every,omitempty"` // how often its endpoint is asked; zero when that is not known
+	Every    time.Duration `json:"every,omitempty"` // how often its endpoint is asked, as seen from one check to the next; zero when that is not known
 }
 
 // BlockPace is the measured time between two blocks, a moving average. It says nothing until there are enough samples.
