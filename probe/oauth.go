@@ -464,11 +464,15 @@ func (c *conversation) hideTokens(step string, d *fetched) {
 	}
 	if form, err := url.ParseQuery(string(d.body)); err == nil {
 		for _, name := range tokenMembers {
-			tokens = append(tokens, form[name]...)
+			tokens = append(tokens, form[name][:min(len(form[name]), maxTokensNamed)]...)
 		}
 	}
 	c.secrets.add(tokens...)
 }
+
+// maxTokensNamed is how many tokens of one name are made secrets. The first is the one that is used, and what a server
+// makes a secret is looked for in all that is kept of a check.
+const maxTokensNamed = 2
 
 // tokenMembers are what is secret in the answer of a token endpoint (RFC 6749 §5.1, OpenID Connect Core §3.1.3.3).
 var tokenMembers = []string{"access_token", "refresh_token", "id_token"}

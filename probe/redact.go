@@ -103,8 +103,9 @@ func (r *Redactor) Cut(text string) string {
 	}
 	hidden := userInfo(text)
 	if r.any {
-		hidden = r.find(hidden, text)
-		hidden = r.findDeeper(hidden, text)
+		effort := effortFor(text)
+		hidden = r.find(hidden, text, &effort)
+		hidden = r.findDeeper(hidden, text, &effort)
 	}
 	if len(hidden) == 0 {
 		return text
@@ -126,14 +127,21 @@ func (r *Redactor) Cut(text string) string {
 // stretch is a part of a text.
 type stretch struct{ from, to int }
 
+// effortFor is how many bytes of secrets may be compared with text, far more than in any text that was not made for it.
+// An authorization server chooses the token that is looked for, and may fill its answers with what begins like it.
+func effortFor(text string) int { return 1<<20 + 4*len(text) }
+
 // find appends where secrets stand in text, with any of their characters escaped. Every place is looked at, those inside
-// an escape too: what looks like one may be text.
-func (r *Redactor) find(hidden []stretch, text string) []stretch {
+// an escape too: what looks like one may be text. Where effort is used up, the rest of text is hidden.
+func (r *Redactor) find(hidden []stretch, text string, effort *int) []stretch {
 	escapeEnd, last := 0, byte(' ') // where the escape before i ends, and what it stands for
 	for i := range len(text) {
 		c := text[i]
 		if r.first[c] == nil && !escapes(c) {
 			continue
+		}
+		if *effort < 0 {
+			return append(hidden, stretch{i, len(text)})
 		}
 		before := byte(' ')
 		switch {
@@ -142,13 +150,13 @@ func (r *Redactor) find(hidden []stretch, text string) []stretch {
 		case i > 0:
 			before = text[i-1]
 		}
-		hidden = findAt(hidden, r.first[c], text, i, before)
+		hidden = findAt(hidden, r.first[c], text, i, before, effort)
 		if !escapes(c) {
 			continue
 		}
 		decoded, length := escapeAt(text[i:])
 		if length > 0 && decoded[0] != c {
-			hidden = findAt(hidden, r.first[decoded[0]], text, i, before)
+			hidden = findAt(hidden, r.first[decoded[0]], text, i, before, effort)
 		}
 		if length > 0 && i >= escapeEnd {
 			escapeEnd, last = i+length, decoded[len(decoded)-1]
@@ -158,14 +166,14 @@ func (r *Redactor) find(hidden []stretch, text string) []stretch {
 }
 
 // findAt appends the longest of the secrets that begins at i.
-func findAt(hidden []stretch, secrets []spelling, text string, i int, before byte) []stretch {
+func findAt(hidden []stretch, secrets []spelling, text string, i int, before byte, effort *int) []stretch {
 	end := i
 	for _, s := range secrets {
 		if i+1 < len(text) && len(s.text) > 1 && text[i+1] != s.text[1] && !escapes(text[i]) && !escapes(text[i+1]) && text[i+1] != '+' {
 			continue // what nearly always is so
 		}
 		budget := maxReadings
-		to, n := match(text, i, s.text, &budget)
+		to, n := match(text, i, s.text, &budget, effort)
 		switch {
 		case s.word && (n < len(s.text) || wordRune(rune(before)) || wordRune(rune(byteAt(text, to)))):
 		case n >= s.enough, n > shownBeginning && clippedAt(text[to:]):
@@ -183,16 +191,17 @@ const maxReadings = 32
 
 // match reads secret at i, whose characters may be escaped, as far as it stands there. It returns where that ends, and
 // how many bytes of the secret it is.
-func match(text string, i int, secret string, budget *int) (end, n int) {
+func match(text string, i int, secret string, budget, effort *int) (end, n int) {
 	for n < len(secret) && i < len(text) {
+		*effort--
 		plain := text[i] == secret[n] || text[i] == '+' && secret[n] == ' '
 		if escapes(text[i]) {
 			decoded, length := escapeAt(text[i:])
 			escaped := length > 0 && strings.HasPrefix(secret[n:], decoded)
 			if escaped && plain && *budget > 0 {
 				*budget--
-				end1, n1 := match(text, i+length, secret[n+len(decoded):], budget)
-				end2, n2 := match(text, i+1, secret[n+1:], budget)
+				end1, n1 := match(text, i+length, secret[n+len(decoded):], budget, effort)
+				end2, n2 := match(text, i+1, secret[n+1:], budget, effort)
 				if n1 += len(decoded); n1 > n2 {
 					return end1, n + n1
 				}
@@ -239,7 +248,7 @@ var twice = map[byte]string{'\\': `\\`, '%': "%25", '&': "&amp;"}
 const maxQuotes = 3
 
 // findDeeper appends where secrets stand in text that was escaped more than once.
-func (r *Redactor) findDeeper(hidden []stretch, text string) []stretch {
+func (r *Redactor) findDeeper(hidden []stretch, text string, effort *int) []stretch {
 	for kind, mark := range twice {
 		var from []int // where a byte of view came from in text
 		view := text
@@ -254,7 +263,7 @@ func (r *Redactor) findDeeper(hidden []stretch, text string) []stretch {
 				}
 			}
 			view, from = plain, origin
-			for _, h := range r.find(nil, view) {
+			for _, h := range r.find(nil, view, effort) {
 				for h.to < len(view) && from[h.to] == from[h.to-1] {
 					h.to++ // what stands for several bytes is cut as a whole
 				}

@@ -197,6 +197,22 @@ func TestRedactorKnowsEverySpelling(t *testing.T) {
 	}
 }
 
+// An authorization server can choose a token, and answer with text, that would take minutes to compare.
+func TestRedactorHidesWhatTakesTooLong(t *testing.T) {
+	const size = 1 << 18
+	for name, tc := range map[string]struct{ secret, text string }{
+		"itself again and again": {strings.Repeat("a", 16_000), strings.Repeat("a", size)},
+		"but for its end":        {strings.Repeat("a", 16_000) + "b", strings.Repeat("a", size)},
+		"in base64":              {strings.Repeat("a", 16_000), strings.Repeat("YWFh", size/4)},
+		"escaped":                {strings.Repeat("%", 16_000), strings.Repeat("%25", size/3)},
+		"escaped twice":          {strings.Repeat("a", 16_000), strings.Repeat("%2561", size/5)},
+	} {
+		if got := withSecret(tc.secret).Cut(tc.text); len(got) > 20 {
+			t.Errorf("%s: %d bytes of %d are left: %.100s", name, len(got), size, got)
+		}
+	}
+}
+
 func TestRedactorCutsWhatIsClipped(t *testing.T) {
 	r := withSecret("very-secret-value-0123456789")
 	for text, want := range map[string]string{

@@ -176,8 +176,8 @@ func (c *conversation) heard(ctx context.Context, s stream, message []byte) bool
 		reply.Error = &responseError{codeMethodNotFound, "a probe offers nothing"}
 	}
 	if body, err := json.Marshal(reply); err == nil {
-		c.transcript.message(method, true, time.Since(c.started), body)
-		_ = s.send(ctx, body) // what goes wrong here shows when the answer is read
+		c.transcript.message(c.text(method, maxFact), true, time.Since(c.started), body) // the method is a stranger's word
+		_ = s.send(ctx, body)                                                            // what goes wrong here shows when the answer is read
 	}
 	return true
 }

@@ -17,11 +17,21 @@ type transcript struct {
 	keep     int // bytes of a body
 	secrets  *Redactor
 	messages []Message
+	size     int // bytes of messages
 }
+
+// Bounds on one transcript: a server may send what nobody asked for as fast as it can until the time is up.
+const (
+	maxTranscript = 4 << 20 // bytes, after which no further message is kept
+	maxMessages   = 1000
+)
+
+// full reports whether no further message is kept.
+func (t *transcript) full() bool { return t.size >= maxTranscript || len(t.messages) >= maxMessages }
 
 // sent keeps a request with its body.
 func (t *transcript) sent(step string, at time.Duration, req *http.Request, body []byte) {
-	if !t.on {
+	if !t.on || t.full() {
 		return
 	}
 	path, _, _ := strings.Cut(RedactURL(req.URL.String()), "#")
@@ -42,7 +52,7 @@ func (t *transcript) sent(step string, at time.Duration, req *http.Request, body
 
 // received keeps a response with as much of its body as was captured; more says that there was more of it.
 func (t *transcript) received(step string, at time.Duration, resp *http.Response, body []byte, more bool) {
-	if !t.on {
+	if !t.on || t.full() {
 		return
 	}
 	var head strings.Builder
@@ -53,7 +63,7 @@ func (t *transcript) received(step string, at time.Duration, resp *http.Response
 
 // message keeps one message of a stream, which has no header lines.
 func (t *transcript) message(step string, sent bool, at time.Duration, body []byte) {
-	if !t.on {
+	if !t.on || t.full() {
 		return
 	}
 	kept := body[:min(len(body), t.room())]
@@ -68,6 +78,7 @@ func (t *transcript) add(step string, sent bool, at time.Duration, head string, 
 	t.messages = append(t.messages, Message{
 		Step: step, Sent: sent, At: at, Head: printable(strings.TrimSuffix(head, "\n")), Body: printable(text), Clipped: more,
 	})
+	t.size += len(head) + len(text)
 }
 
 // writeHeader writes header lines in the order of their names.

@@ -255,6 +255,9 @@ func (w *webSocket) receive(ctx context.Context) ([]byte, error) {
 	return message, nil
 }
 
+// maxUnpacked bounds how many messages one frame is taken for: those of two bytes each would need fifty times its size.
+const maxUnpacked = 1000
+
 // unpack returns the messages in a frame: one as a rule, none in a blank frame, several where a server batches what it
 // writes. A frame that is anything else is one message, for its reader to say what is wrong.
 func unpack(frame []byte, limit int64) [][]byte {
@@ -265,7 +268,7 @@ func unpack(frame []byte, limit int64) [][]byte {
 		switch {
 		case errors.Is(err, io.EOF) && len(found) != 1:
 			return found
-		case err != nil:
+		case err != nil, len(found) == maxUnpacked:
 			return [][]byte{frame}
 		}
 		found = append(found, message)
