@@ -24,6 +24,8 @@ const (
 	maxTranscript = 256 << 10
 	// maxMessages is how many messages of one check go into its transcript.
 	maxMessages = 500
+	// maxStep is how long the name of a step may be, in bytes.
+	maxStep = 200
 	// MaxBadTranscripts is how many transcripts of failed checks an endpoint has, the newest ones.
 	MaxBadTranscripts = 100
 	// goodEvery is how long the transcript of a good check stands before a newer one takes its place.
@@ -46,7 +48,7 @@ func NewTranscript(messages []probe.Message) Transcript {
 	if len(messages) == 0 {
 		return nil
 	}
-	for room := maxSpoken; ; room /= 2 {
+	for room := maxSpoken; room > 0; room /= 2 {
 		text, err := json.Marshal(clipMessages(messages, room))
 		if err != nil {
 			return nil // not reached: strings always have a JSON form
@@ -55,13 +57,15 @@ func NewTranscript(messages []probe.Message) Transcript {
 			return t
 		}
 	}
+	return nil // not reached: without text what is left is small
 }
 
 // clipMessages returns messages with at most room bytes of text, not counting what each has besides.
 func clipMessages(messages []probe.Message, room int) []messageJSON {
 	kept := make([]messageJSON, 0, min(len(messages), maxMessages))
 	for _, m := range messages[:min(len(messages), maxMessages)] {
-		form := messageJSON{Step: CleanText(m.Step), Sent: m.Sent, At: m.At.Microseconds(), Clipped: m.Clipped}
+		step, _ := clipBytes(CleanText(m.Step), maxStep)
+		form := messageJSON{Step: step, Sent: m.Sent, At: m.At.Microseconds(), Clipped: m.Clipped}
 		var cut bool
 		if form.Head, cut = clipBytes(m.Head, room); cut {
 			form.Clipped = true

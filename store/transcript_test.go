@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +43,28 @@ func TestATranscriptComesBackAsItWas(t *testing.T) {
 	}
 	if got, err := store.Transcript("not compressed").Messages(); err == nil {
 		t.Errorf("bytes that are no transcript are read as %v", got)
+	}
+}
+
+// The name of a step may be a stranger's word, however long and however little it compresses.
+func TestATranscriptOfLongSteps(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var messages []probe.Message
+	for range 500 {
+		step := make([]byte, 3000)
+		for i := range step {
+			step[i] = byte('!' + random.IntN(90))
+		}
+		messages = append(messages, probe.Message{Step: string(step), Body: "{}"})
+	}
+	got, err := store.NewTranscript(messages).Messages()
+	if err != nil || len(got) != 500 {
+		t.Fatalf("%d messages: %v", len(got), err)
+	}
+	for i, m := range got {
+		if m.Step != messages[i].Step[:200] || m.Body != "{}" {
+			t.Fatalf("message %d came back as %+v", i, m)
+		}
 	}
 }
 
