@@ -116,7 +116,7 @@ func (c *conversation) card(ctx context.Context, paths []string) (answer, *Failu
 		if a.status == http.StatusOK {
 			return a, c.cardBody(&a)
 		}
-		c.failPlain(&a, ClassHTTPStatus, "%s in place of an agent card", statusMessage(a.status, a.words))
+		c.failPlain(&a, ClassHTTPStatus, "no agent card at %s: %s", c.whereIs(path), statusMessage(a.status, a.words))
 		if first == nil {
 			first = c.failure(a)
 		}
@@ -125,6 +125,15 @@ func (c *conversation) card(ctx context.Context, paths []string) (answer, *Failu
 		}
 	}
 	return answer{}, first
+}
+
+// whereIs names a place below the target, for people. A place that cannot be asked has no name but its path.
+func (c *conversation) whereIs(path string) string {
+	u, err := c.at(path)
+	if err != nil {
+		return path
+	}
+	return RedactURL(u.String())
 }
 
 // cardBody fails a step whose body cannot be a card.

@@ -120,7 +120,7 @@ func TestAgents(t *testing.T) {
 			want: want{verdict: probe.Degraded, step: "GetTask", class: probe.ClassCardInvalid, message: "clients find no card",
 				steps: "agent-card!http_status agent-card!http_status GetTask!card_invalid"}, version: "1.0"},
 		{name: "a server that is no agent says what is missing", kind: probe.KindA2A,
-			want: want{verdict: probe.Down, step: "agent-card", class: probe.ClassHTTPStatus, code: 404, message: "in place of an agent card",
+			want: want{verdict: probe.Down, step: "agent-card", class: probe.ClassHTTPStatus, code: 404, message: "/.well-known/agent-card.json: 404 Not Found",
 				steps: "agent-card!http_status agent-card!http_status GetTask!rpc_error tasks/get!rpc_error"}},
 		{name: "a page in place of the card", kind: probe.KindA2A,
 			answers: map[string]string{cardPath: "200 <title>Welcome</title>"},

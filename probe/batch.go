@@ -312,7 +312,7 @@ func batchProblems(t Target) []Problem {
 	add := func(field, format string, args ...any) {
 		problems = append(problems, Problem{field, fmt.Sprintf(format, args...)})
 	}
-	if t.Kind != KindJSONRPC {
+	if t.Kind != KindJSONRPC && t.Kind != KindAuto {
 		add("request.batch", "goes with kind jsonrpc only")
 	}
 	if t.Method != "" {

@@ -156,6 +156,8 @@ func TestBadNodes(t *testing.T) {
 			want{verdict: probe.Degraded, step: "eth_getBlockByNumber", class: probe.ClassHeadLagging, message: "5m old", steps: evm + "!head_lagging eth_syncing eth_getBlockByNumber finalized eth_getBlockByNumber safe"}},
 		"evm: a head of two days ago": {probe.KindEVM, faults(probetest.HeadAge(41 * time.Hour)), probe.Chain{},
 			want{verdict: probe.Down, step: "eth_getBlockByNumber", class: probe.ClassHeadBehind, message: "41h old", steps: evm + "!head_behind eth_syncing eth_getBlockByNumber finalized eth_getBlockByNumber safe"}},
+		"evm: a head a few seconds beyond its limit": {probe.KindEVM, faults(probetest.HeadAge(10*time.Minute + 8*time.Second)), probe.Chain{},
+			want{verdict: probe.Down, step: "eth_getBlockByNumber", class: probe.ClassHeadBehind, message: "s old, more than 10m", steps: evm + "!head_behind eth_syncing eth_getBlockByNumber finalized eth_getBlockByNumber safe"}},
 		"evm: as old, but on demand": {probe.KindEVM, faults(probetest.HeadAge(41 * time.Hour)), probe.Chain{MaxAge: -1},
 			want{verdict: probe.Up, steps: evm + " eth_syncing eth_getBlockByNumber finalized eth_getBlockByNumber safe"}},
 		"evm: as old, on a chain for trying things out": {probe.KindEVM, faults(probetest.HeadAge(41*time.Hour), probetest.ChainID(`"0x7a69"`)), probe.Chain{},

@@ -159,8 +159,10 @@ func TestRequestProblems(t *testing.T) {
 		"a notification that expects": {probe.Target{Kind: probe.KindAuto, Method: "m", Options: probe.Options{Expect: probe.Expect{Type: "string"}, Notify: true}}, []probe.Problem{
 			{Field: "request.expect", Message: "goes without request.notify: a notification has no answer"},
 		}},
-		"a batch and a method": {probe.Target{Kind: probe.KindAuto, Method: "m", Options: probe.Options{Batch: []probe.Call{member}}}, []probe.Problem{
+		"a batch for a chain node": {probe.Target{Kind: probe.KindEVM, Options: probe.Options{Batch: []probe.Call{member}}}, []probe.Problem{
 			{Field: "request.batch", Message: "goes with kind jsonrpc only"},
+		}},
+		"a batch and a method": {probe.Target{Kind: probe.KindAuto, Method: "m", Options: probe.Options{Batch: []probe.Call{member}}}, []probe.Problem{
 			{Field: "request.batch", Message: "goes without request.method: an endpoint is asked one or the other"},
 		}},
 		"members": {probe.Target{Kind: probe.KindJSONRPC, Options: probe.Options{Batch: []probe.Call{

@@ -76,6 +76,9 @@ func (c *conversation) answerWords(a *answer) string {
 
 // statusHint says what a status means for an endpoint of JSON-RPC, where that is more than its name.
 func (c *conversation) statusHint(a *answer) string {
+	if c.overStream() {
+		return streamHint(a.status)
+	}
 	switch a.status {
 	case http.StatusMethodNotAllowed:
 		switch allow := c.text(a.header.Get("Allow"), 60); {
@@ -90,6 +93,17 @@ func (c *conversation) statusHint(a *answer) string {
 		return "this may be the address of a WebSocket, " + webSocketScheme(c.url.Scheme) + "://"
 	default:
 		return statusHints[a.status]
+	}
+}
+
+// streamHint says what a status means in place of the 101 with which a WebSocket begins. Its request is a GET without a body.
+func streamHint(status int) string {
+	switch status {
+	case http.StatusOK, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusLengthRequired, http.StatusUnsupportedMediaType,
+		http.StatusNotImplemented, http.StatusUpgradeRequired, http.StatusBadRequest:
+		return "there may be no WebSocket at this path"
+	default:
+		return statusHints[status]
 	}
 }
 

@@ -56,6 +56,7 @@ func (t Target) Validate() []Problem {
 	problems = append(problems, t.Options.OAuth.problems(t)...)
 	problems = append(problems, t.chainProblems()...)
 	problems = append(problems, t.kindProblems()...)
+	problems = append(problems, t.unusedProblems()...)
 	if t.Timeout < 0 {
 		add("timeout", "must be longer than zero")
 	}

@@ -64,6 +64,7 @@ func TestWebSocket(t *testing.T) {
 		"refused with 403":          {faults{probetest.StatusAt("upgrade", 403, "text/plain", "no")}, nil, nil, want{verdict: gated, class: probe.ClassAuthRequired, code: 403}},
 		"refused for its Host":      {faults{probetest.StatusAt("upgrade", 403, "text/plain", "invalid host specified")}, nil, nil, want{verdict: probe.Degraded, class: probe.ClassHostRejected, code: 403}},
 		"refused with 404":          {faults{probetest.StatusAt("upgrade", 404, "text/plain", "nothing here")}, nil, nil, want{verdict: down, class: probe.ClassHTTPStatus, code: 404, message: "404 Not Found: nothing here"}},
+		"refused with 405":          {faults{probetest.StatusAt("upgrade", 405, "text/plain", "no")}, nil, nil, want{verdict: down, class: probe.ClassHTTPStatus, code: 405, message: "405 Method Not Allowed: no (there may be no WebSocket at this path)"}},
 		"refused with 429":          {faults{probetest.RateLimited("7")}, nil, nil, want{verdict: unknown, class: probe.ClassRateLimited, code: 429}},
 		"refused with 426":          {faults{probetest.StatusAt("upgrade", 426, "text/plain", "")}, nil, nil, want{verdict: down, class: probe.ClassHTTPStatus, code: 426}},
 		"refused with 502":          {faults{probetest.StatusAt("upgrade", 502, "text/html", html)}, nil, nil, want{verdict: down, class: probe.ClassHTTPStatus, code: 502, message: "502 Bad Gateway: Welcome"}},
