@@ -205,6 +205,9 @@ func (in endpointInput) onto(e store.Endpoint) (store.Endpoint, []probe.Problem)
 	}
 	command, problems := in.Command.onto(e.Command)
 	e.Command, mistakes = command, append(mistakes, problems...)
+	if e.ID == "" && e.Command != nil && in.Timeout == nil {
+		e.Timeout = probe.DefaultCommandTimeout // a program takes longer to start than a server to answer
+	}
 	switch {
 	case in.Command != nil && !in.Command.Removed && in.URL == nil:
 		e.URL = ""
@@ -293,15 +296,24 @@ func (s *Server) endpointMistakes(e store.Endpoint, mistakes []probe.Problem) []
 	if err == nil {
 		return mistakes
 	}
+	unread := mistakes
 	for _, p := range problemOf(err).Errors {
 		if len(mistakes) >= maxMistakes {
 			break
 		}
-		if !slices.ContainsFunc(mistakes, func(m probe.Problem) bool { return m.Field == p.Field }) {
+		told := slices.ContainsFunc(unread, func(m probe.Problem) bool { return within(p.Field, m.Field) }) ||
+			slices.ContainsFunc(mistakes, func(m probe.Problem) bool { return m.Field == p.Field })
+		if !told {
 			mistakes = append(mistakes, p)
 		}
 	}
 	return mistakes
+}
+
+// within reports whether a field is another one or lies inside of it.
+func within(field, outer string) bool {
+	rest, found := strings.CutPrefix(field, outer)
+	return found && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // channelIDs returns the ids of the channels there are, if anybody named one.

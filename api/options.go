@@ -148,7 +148,7 @@ func takeOptions(m *members, names []string, into optionsInput) optionsInput {
 	return into
 }
 
-// onto returns the options with what in names, and every mistake met. moved says that the endpoint is at another address,
+// onto returns the options with what in names, as far as it could be read, and every mistake met. moved says that the endpoint is at another address,
 // so that kept secrets must be given again.
 func (in optionsInput) onto(o probe.Options, moved bool) (probe.Options, []probe.Problem) {
 	if len(in) == 0 && !moved {
@@ -162,11 +162,7 @@ func (in optionsInput) onto(o probe.Options, moved bool) (probe.Options, []probe
 		}
 		m.values[name] = mergeMembers(m.values[name], raw)
 	}
-	next := readOptions(m, o, moved)
-	if len(*m.mistakes) > 0 {
-		return o, *m.mistakes
-	}
-	return next, nil
+	return readOptions(m, o, moved), *m.mistakes
 }
 
 // optionsDocument returns the members of o by their full names, as an answer shows them.
@@ -334,6 +330,7 @@ func readBatch(m *members) []probe.Call {
 	for i, raw := range *items {
 		inner := m.inside(raw, m.path+indexed("request.batch", i))
 		if inner == nil {
+			calls = append(calls, probe.Call{}) // so that what is said of the next ones names their place
 			continue
 		}
 		c := probe.Call{

@@ -160,8 +160,9 @@ func TestMistakesInOptionsAreNamed(t *testing.T) {
 	for body, want := range map[string][]string{
 		`{"tls": 7, "chain": {"max_age": "soon", "lagging": "x"}}`:                 {"chain.lagging", "chain.max_age", "tls"},
 		`{"canary": {"tool": 1, "extra": true}, "lsp": {"allow_exit": "yes"}}`:     {"canary.extra", "canary.tool", "lsp.allow_exit"},
-		`{"request": {"batch": [{"method": 1}, 3, {"expects": {}}], "notify": 1}}`: {"request.batch[0].method", "request.batch[1]", "request.batch[2].expects", "request.notify"},
-		`{"oauth": {"scopes": [1], "client_secret": "a\u0000b"}}`:                  {"oauth.client_secret", "oauth.scopes[0]"},
+		`{"request": {"batch": [{"method": 1}, 3, {"expects": {}}], "notify": 1}}`: {"request.batch[0].method", "request.batch[1]", "request.batch[2].expects", "request.batch[2].method", "request.notify"},
+		`{"oauth": {"scopes": [1], "client_secret": "a\u0000b"}}`:                  {"oauth.client_id", "oauth.client_secret", "oauth.scopes[0]"},
+		`{"tls": {"nope": 1}, "framing": "lines", "canary": {"tool": ""}}`:         {"canary.tool", "framing", "tls.nope"},
 		`{"request": {"expect": {"results": 1}}}`:                                  {"request.expect.results"},
 		`{"expect": {}, "Subscribe": true}`:                                        {"Subscribe", "expect"},
 	} {
