@@ -254,7 +254,7 @@ func readTLS(m *members, kept probe.TLS, moved bool) probe.TLS {
 }
 
 // readOAuth reads how a token is had. The client secret goes to the token endpoint, which is where token_url says or where
-// the endpoint itself leads: it is given again when either changes.
+// the endpoint itself leads, and the token that it buys goes to the endpoint: it is given again when either changes.
 func readOAuth(m *members, kept *probe.OAuth, moved bool) *probe.OAuth {
 	inner, _ := m.object("oauth")
 	if inner == nil {
@@ -269,8 +269,7 @@ func readOAuth(m *members, kept *probe.OAuth, moved bool) *probe.OAuth {
 		TokenURL: orEmpty(inner.text("token_url", "")),
 		Resource: orEmpty(inner.text("resource", "")),
 	}
-	elsewhere := !sameAddress(before.TokenURL, a.TokenURL) || moved && a.TokenURL == ""
-	a.ClientSecret = inner.secret("client_secret", before.ClientSecret, elsewhere)
+	a.ClientSecret = inner.secret("client_secret", before.ClientSecret, moved || !sameAddress(before.TokenURL, a.TokenURL))
 	set(&a.Scopes, inner.texts("scopes"))
 	inner.rest()
 	return &a

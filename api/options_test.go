@@ -151,6 +151,12 @@ func TestKeptSecretsOfTheOptionsGoToNoOtherAddress(t *testing.T) {
 			t.Errorf("mistakes of %s (-want +got):\n%s", body, diff)
 		}
 	}
+	// What the secret buys at the same token endpoint would go elsewhere.
+	bought := "/api/v1/endpoints/" + r.register(`{"url": "https://c.example", "oauth": {"client_id": "me", "client_secret": "s3cret", "token_url": "https://auth.example/token"}}`)
+	got := r.ask("PATCH", bought, `{"url": "https://elsewhere.example"}`).want(http.StatusUnprocessableEntity).mistakes()
+	if diff := cmp.Diff([]string{"oauth.client_secret"}, sorted(got)); diff != "" {
+		t.Errorf("mistakes of a move away from a token (-want +got):\n%s", diff)
+	}
 	r.ask("POST", "/api/v1/endpoints", `{"url": "https://b.example", "oauth": {"client_id": "me", "has_client_secret": true}}`).
 		want(http.StatusUnprocessableEntity)
 }
