@@ -133,7 +133,11 @@ func (c *conversation) whereIs(path string) string {
 	if err != nil {
 		return path
 	}
-	return RedactURL(u.String())
+	where := RedactURL(u.String())
+	if u.Host == c.url.Host {
+		where = strings.TrimPrefix(where, u.Scheme+"://"+u.Host)
+	}
+	return where
 }
 
 // cardBody fails a step whose body cannot be a card.

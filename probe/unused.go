@@ -17,22 +17,22 @@ func (t Target) unusedProblems() []Problem {
 			problems = append(problems, Problem{field, message})
 		}
 	}
-	// A plain http:// may lead to https:// by a redirect or by an agent's card, so what is said of TLS is of use there.
-	process, web := t.Command != nil, slices.Contains([]string{"http", "https", "ws", "wss"}, from)
-	known := process || slices.Contains(schemes, from)
-	if !known {
-		return nil // nobody can say what goes with it
-	}
-	refuse(process && len(t.Headers) > 0, "headers", "go with a url, not with a command: a process finds its credentials in its environment")
-	refuse(!process && !web && len(t.Headers) > 0, "headers", "go with http, https, ws and wss only: nothing else carries headers")
-	refuse(web && framingKnown(o.Framing), "framing", "goes with tcp, tls, unix and a command only: HTTP and WebSocket tell messages apart themselves")
-	refuse(o.HTTP.known() && (process || !t.overHTTP()), "http_version", "goes with http and https only")
-	refuse(o.IP.known() && (process || from == "unix"), "ip_version", "goes with a host, which a command and a unix socket do not have")
-	refuse(o.TLS != (TLS{}) && (process || slices.Contains([]string{"ws", "tcp", "unix"}, from)), "tls",
-		"goes with https, wss and tls only: without them nothing is encrypted")
 	refuse(o.Chain != (Chain{}) && t.Kind != KindAuto && !slices.Contains(families, t.Kind) && slices.Contains(Kinds(), t.Kind), "chain",
 		"goes with the kinds of chains and auto only")
 	refuse(o.LSP != (LSPOptions{}) && t.Kind != KindLSP && slices.Contains(Kinds(), t.Kind), "lsp", "goes with kind lsp only")
+	command, web := t.Command != nil, slices.Contains([]string{"http", "https", "ws", "wss"}, from)
+	if !command && !slices.Contains(schemes, from) {
+		return problems // nobody can say what goes with it
+	}
+	refuse(command && len(t.Headers) > 0, "headers", "of no use to a command: a process finds its credentials in its environment")
+	refuse(!command && !web && len(t.Headers) > 0, "headers", "of no use without http, https, ws or wss: nothing else carries headers")
+	refuse(web && framingKnown(o.Framing), "framing", "goes with tcp, tls, unix and a command only: HTTP and WebSocket tell messages apart themselves")
+	refuse(o.HTTP.known() && (command || !t.overHTTP()), "http_version", "goes with http and https only")
+	refuse(o.IP.known() && (command || from == "unix"), "ip_version", "goes with a host, which a command and a unix socket do not have")
+	// A plain http:// may lead to https:// by a redirect or by an agent's card, and a token may be had over TLS: what is said
+	// of TLS is of use there.
+	refuse(o.OAuth == nil && o.TLS != (TLS{}) && (command || slices.Contains([]string{"ws", "tcp", "unix"}, from)), "tls",
+		"goes with https, wss and tls only: without them nothing is encrypted")
 	return problems
 }
 
