@@ -6,6 +6,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,7 +24,7 @@ func check(ctx context.Context, args []string, std stdio) error {
 		return err
 	}
 	prober := &probe.Prober{Version: versionString(), Egress: probe.Egress{Any: true}, Local: true, Proxy: proxyFrom(std)}
-	c.target.Peers = heads(ctx, prober, c.target, c.peers)
+	c.target.Peers = heads(ctx, prober, c.target, c.peers, std.err)
 	result := prober.Probe(ctx, c.target)
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
@@ -39,24 +41,50 @@ func check(ctx context.Context, args []string, std stdio) error {
 	return exitFor(result.Verdict)
 }
 
-// heads asks other nodes of the same chain for their newest blocks, all at once. One that does not answer has none.
-func heads(ctx context.Context, prober *probe.Prober, t probe.Target, urls []string) []probe.Head {
-	found := make([]*probe.Head, len(urls))
+// heads asks other nodes of the same chain for their newest blocks, all at once. One that has none to tell is left out,
+// which out is told: the check is not held against it.
+func heads(ctx context.Context, prober *probe.Prober, t probe.Target, urls []string, out io.Writer) []probe.Head {
+	found := make([]probe.Result, len(urls))
 	var asking sync.WaitGroup
 	for i, url := range urls {
 		asking.Go(func() {
-			peer := probe.Target{Kind: t.Kind, URL: url, Timeout: t.Timeout}
-			found[i] = prober.Probe(ctx, peer).Memory.Head
+			found[i] = prober.Probe(ctx, peerTarget(t, url))
 		})
 	}
 	asking.Wait()
 	var heads []probe.Head
-	for _, head := range found {
-		if head != nil {
-			heads = append(heads, *head)
+	for i, r := range found {
+		if r.Memory.Head != nil {
+			heads = append(heads, *r.Memory.Head)
+			continue
 		}
+		why := "it names no block"
+		if r.Failure != nil {
+			why = fmt.Sprintf("%s: %s: %s", r.Failure.Step, r.Failure.Class, r.Failure.Message)
+		}
+		fmt.Fprintf(out, "rollcall check: nothing is compared with --peer %s: %s\n", probe.RedactURL(urls[i]), printable(why))
 	}
 	return heads
+}
+
+// peerTarget is another node of the chain that t is of.
+func peerTarget(t probe.Target, url string) probe.Target {
+	return probe.Target{Kind: t.Kind, URL: url, Timeout: t.Timeout}
+}
+
+// peerMistakes returns what keeps t from being compared with the nodes at urls.
+func peerMistakes(t probe.Target, urls []string) (mistakes []error) {
+	if len(urls) > 0 && t.Kind != probe.KindAuto && !slices.Contains(probe.Families(), t.Kind) {
+		return []error{errors.New("--peer: goes with the kinds of chains and auto only")}
+	}
+	for _, url := range urls {
+		for _, p := range peerTarget(t, url).Validate() {
+			if p.Field == "url" {
+				mistakes = append(mistakes, errors.New("--peer: "+p.Message))
+			}
+		}
+	}
+	return mistakes
 }
 
 // checkCommand is how `rollcall check` was called.
@@ -135,6 +163,7 @@ func readCheck(args []string, std stdio) (checkCommand, error) {
 		t.Command.Env, more = env.variables()
 		mistakes = append(mistakes, more...)
 	}
+	mistakes = append(mistakes, peerMistakes(*t, peers)...)
 	if given {
 		mistakes = append(mistakes, problemErrors(t.Validate())...)
 	}
@@ -185,7 +214,7 @@ var flagOf = map[string]string{
 	"request": "--method", "request.params": "--params", "request.expect": "--expect", "request.batch": "--batch", "request.notify": "--notify",
 	"command": "--command", "command.env": "--env", "command.dir": "--dir",
 	"subscribe": "--subscribe", "framing": "--framing", "ip_version": "--ip-version", "http_version": "--http-version",
-	"tls.ca": "--ca", "tls.client_cert": "--cert", "tls.client_key": "--key", "tls.server_name": "--server-name", "tls.insecure": "--insecure",
+	"tls": "--ca, --cert, --key, --server-name, --insecure", "tls.ca": "--ca", "tls.client_cert": "--cert", "tls.client_key": "--key", "tls.server_name": "--server-name", "tls.insecure": "--insecure",
 	"oauth": "--oauth-client-id", "oauth.client_secret": "--oauth-client-secret", "oauth.scopes": "--oauth-scope",
 	"oauth.token_url": "--oauth-token-url", "oauth.resource": "--oauth-resource",
 	"chain": "--chain", "chain.lagging": "--lagging", "chain.syncing": "--syncing", "chain.max_age": "--max-age", "canary": "--canary", "canary.arguments": "--canary-arguments", "canary.expect": "--canary-expect",

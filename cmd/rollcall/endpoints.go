@@ -186,17 +186,16 @@ func writeJSON(w io.Writer, v any) error {
 // add registers one endpoint; unlike apply it never changes one that is there.
 func (c *endpointsCommand) add(ctx context.Context, db store.Store, std stdio, url string) error {
 	headers, mistakes := c.headers.headers()
-	if len(mistakes) > 0 {
-		return usageError{errors.Join(mistakes...)}
-	}
 	if c.program == "" {
 		c.given["url"] = url
-	} else if err := c.giveCommand(); err != nil {
+	} else {
+		mistakes = append(mistakes, c.giveCommand()...)
+	}
+	more, err := c.giveOptions()
+	if err != nil {
 		return err
 	}
-	if err := c.giveOptions(); err != nil {
-		return err
-	}
+	mistakes = append(mistakes, more...)
 	if len(headers) > 0 {
 		c.given["headers"] = headers
 	}
@@ -213,7 +212,13 @@ func (c *endpointsCommand) add(ctx context.Context, db store.Store, std stdio, u
 	registrar := api.NewRegistrar(db, scheduler.Period)
 	plan, err := registrar.Plan(ctx, doc)
 	if err != nil {
-		return mistakesOr(err, "")
+		if err = mistakesOr(err, ""); joined(err) == nil {
+			return err
+		}
+		mistakes = append(mistakes, joined(err)...)
+	}
+	if len(mistakes) > 0 {
+		return usageError{errors.Join(mistakes...)}
 	}
 	if plan.Slug != "" {
 		return usageError{fmt.Errorf("endpoint %s is there already: choose another --name, or change it with `rollcall endpoints apply`", plan.Slug)}
@@ -226,26 +231,21 @@ func (c *endpointsCommand) add(ctx context.Context, db store.Store, std stdio, u
 	return nil
 }
 
-// giveCommand adds the process that the endpoint is to be.
-func (c *endpointsCommand) giveCommand() error {
+// giveCommand adds the process that the endpoint is to be, and returns what is wrong with how it was given.
+func (c *endpointsCommand) giveCommand() []error {
+	env, mistakes := c.env.variables()
 	words, err := splitCommand(c.program)
 	if err != nil {
-		return usageError{fmt.Errorf("--command: %w", err)}
-	}
-	env, mistakes := c.env.variables()
-	if len(mistakes) > 0 {
-		return usageError{errors.Join(mistakes...)}
+		mistakes = append(mistakes, fmt.Errorf("--command: %w", err))
+		words = []string{c.program} // so that no program is missed, too
 	}
 	c.given["command"] = probe.Command{Args: words, Env: env, Dir: c.dir}
-	return nil
+	return mistakes
 }
 
-// giveOptions adds the members that the flags for options stand for.
-func (c *endpointsCommand) giveOptions() error {
+// giveOptions adds the members that the flags for options stand for, and returns what is wrong with how they were given.
+func (c *endpointsCommand) giveOptions() (mistakes []error, err error) {
 	options, mistakes := c.options.read()
-	if len(mistakes) > 0 {
-		return usageError{errors.Join(mistakes...)}
-	}
 	e := store.Endpoint{Options: options}
 	form := api.EndpointJSON(store.Overview{Endpoint: e})
 	form.Reveal(e)
@@ -255,13 +255,13 @@ func (c *endpointsCommand) giveOptions() error {
 			err = json.Unmarshal(text, &into)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if len(c.request()) == 0 {
 		delete(c.given, "request")
 	}
-	return nil
+	return mistakes, nil
 }
 
 // request returns what the endpoint to add is asked.

@@ -30,8 +30,8 @@ func (o *optionFlags) register(fs *flagSet) {
 	fs.BoolVar(&o.Subscribe, "subscribe", false, "wait for an event of a chain's subscription, over ws, wss, tcp, tls or unix")
 	fs.StringVar(&o.framing, "framing", "", "`framing` of messages on a bare connection: line or content-length")
 	fs.StringVar(&o.Chain.ID, "chain", "", "`chain` that the node must serve: a name like ethereum, or an id")
-	fs.Int64Var(&o.Chain.Lagging, "lagging", 0, "`blocks` behind the --peer nodes that are degraded (default: what is known of the chain)")
-	fs.Int64Var(&o.Chain.Syncing, "syncing", 0, "`blocks` behind the --peer nodes that are down (default: what is known of the chain)")
+	fs.Int64Var(&o.Chain.Lagging, "lagging", 0, "`blocks` behind other nodes that are degraded (default: what is known of the chain)")
+	fs.Int64Var(&o.Chain.Syncing, "syncing", 0, "`blocks` behind other nodes that are down (default: what is known of the chain)")
 	fs.DurationVar(&o.Chain.MaxAge, "max-age", 0, "`age` of the newest block that is degraded; negative for chains that make blocks on demand")
 	fs.StringVar(&o.tool, "canary", "", "`tool` of an MCP server to call, a read-only one")
 	fs.StringVar(&o.arguments, "canary-arguments", "", "`JSON` object of arguments for --canary")
@@ -72,8 +72,12 @@ func (o *optionFlags) read() (probe.Options, []error) {
 	}
 	if o.tool != "" || o.arguments != "" || o.answer != "" {
 		options.Canary = &probe.Canary{Tool: o.tool}
-		if o.arguments != "" {
+		switch {
+		case o.arguments == "":
+		case json.Valid([]byte(o.arguments)):
 			options.Canary.Arguments = json.RawMessage(o.arguments)
+		default:
+			note("canary-arguments", errors.New("are not JSON"))
 		}
 		options.Canary.Expect, err = readExpect(o.answer)
 		note("canary-expect", err)
@@ -89,7 +93,7 @@ func (o *optionFlags) read() (probe.Options, []error) {
 		note(file.flag, err)
 		*file.into = string(content)
 	}
-	if o.oauth.ClientID != "" || o.oauth.ClientSecret != "" || o.oauth.TokenURL != "" || len(o.scopes) > 0 {
+	if o.oauth.ClientID != "" || o.oauth.ClientSecret != "" || o.oauth.TokenURL != "" || o.oauth.Resource != "" || len(o.scopes) > 0 {
 		o.oauth.Scopes = o.scopes
 		options.OAuth = &o.oauth
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -270,10 +271,23 @@ func (p *report) verdict(r probe.Result) {
 		}
 		line += ": " + why
 		if f.Message != "" {
-			line += ": " + printable(f.Message)
+			line += ": " + printable(withoutCode(*f))
 		}
 	}
+	if r.RetryAfter > 0 {
+		line += " (it asks to be left alone for " + r.RetryAfter.Round(time.Second).String() + ")"
+	}
 	p.line("%s", line)
+}
+
+// withoutCode returns the message of f without the HTTP status that begins it where that stands before it already.
+func withoutCode(f probe.Failure) string {
+	text := http.StatusText(f.Code)
+	rest, found := strings.CutPrefix(f.Message, strconv.Itoa(f.Code)+" "+text)
+	if text == "" || !found {
+		return f.Message
+	}
+	return text + rest
 }
 
 func (p *report) line(format string, args ...any) {
