@@ -27,6 +27,19 @@ func (c Contract) Short() string {
 	return hash[:min(len(hash), 12)]
 }
 
+// Under says in which era of MCP and with what credentials the list was seen.
+func (c Contract) Under() string {
+	era, credentials, _ := strings.Cut(c.Key, "/")
+	switch {
+	case era == "":
+		return ""
+	case credentials == "" || credentials == "public":
+		return era + " era, without credentials"
+	default:
+		return era + " era, with credentials " + credentials
+	}
+}
+
 // MoreTools is how many tools are not named.
 func (c Contract) MoreTools() int { return c.Count - len(c.Tools) }
 

@@ -114,6 +114,30 @@ func TestTheFormWarnsThatAHostMayBecomePublic(t *testing.T) {
 	}
 }
 
+func TestTheFormOfACommandHasNothingThatGoesWithAURLOnly(t *testing.T) {
+	got := render(t, formCommand())
+	for _, text := range []string{`id="f-headers"`, `id="f-tls"`, `id="f-oauth"`, "its host", "its URL"} {
+		if strings.Contains(got, text) {
+			t.Errorf("the form has %s", text)
+		}
+	}
+	if !strings.Contains(got, "it is named after its program") {
+		t.Error("no word on what becomes public")
+	}
+}
+
+func TestAContractSaysUnderWhatItWasSeen(t *testing.T) {
+	for key, want := range map[string]string{
+		"":                    "",
+		"modern/public":       "modern era, without credentials",
+		"legacy/9f86d081884c": "legacy era, with credentials 9f86d081884c",
+	} {
+		if got := (web.Contract{Key: key}).Under(); got != want {
+			t.Errorf("%q: got %q, want %q", key, got, want)
+		}
+	}
+}
+
 func TestPagesKeepToThePolicy(t *testing.T) {
 	for name, page := range samples() {
 		t.Run(name, func(t *testing.T) {
