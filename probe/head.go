@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
@@ -199,7 +200,7 @@ func (v view) age() []finding {
 	if v.head.Time.IsZero() {
 		return nil
 	}
-	age := v.head.Seen.Sub(v.head.Time)
+	age := max(v.head.Seen.Sub(v.head.Time), -math.MaxInt64) // the most negative one has no opposite
 	limit := v.limits.maxAge
 	switch {
 	case age < -clockTolerance:
