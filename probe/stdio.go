@@ -205,7 +205,9 @@ func (p *process) receive(ctx context.Context) ([]byte, error) {
 	case err == nil:
 		return d.message, nil
 	case ctx.Err() != nil:
-		p.patience = lostPatience
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			p.patience = lostPatience
+		}
 		return nil, p.late(ctx, err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, os.ErrClosed):
 		return nil, p.gone()
