@@ -149,9 +149,18 @@ func TestProcessesLeaveNothingBehind(t *testing.T) {
 
 func TestProcessIsCancelled(t *testing.T) {
 	t.Parallel()
-	peer := probetest.Process(t, probetest.JSONRPC(t, probetest.HangAt("m")))
+	backend := probetest.JSONRPC(t, probetest.HangAt("m"))
+	peer := probetest.Process(t, backend)
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(300*time.Millisecond, cancel)
+	var canceller sync.WaitGroup
+	canceller.Go(func() {
+		for len(backend.Requests()) == 0 && ctx.Err() == nil {
+			runtime.Gosched()
+		}
+		cancel()
+	})
+	defer canceller.Wait()
+	defer cancel()
 	r := local().Probe(ctx, probe.Target{Kind: probe.KindJSONRPC, Method: "m", Command: &probe.Command{Args: peer.Args, Env: prompt}})
 	check(t, r, want{verdict: probe.Unknown, step: "m", class: probe.ClassProbeError, message: "cancelled", steps: "m!probe_error"})
 	gone(t, peer.PIDs())
