@@ -23,7 +23,7 @@ func (c *conversation) auto(ctx context.Context) *Failure {
 		return c.method(ctx)
 	}
 	if c.overStream() && c.target.Command == nil {
-		return c.hunt(ctx, 0)
+		return c.unheard(c.hunt(ctx, 0))
 	}
 	failure := c.mcp(ctx)
 	if failure == nil || c.result.Kind == KindMCP || c.target.Era != "" {
@@ -45,6 +45,15 @@ func (c *conversation) auto(ctx context.Context) *Failure {
 		}
 	}
 	return failure
+}
+
+// unheard adds to the silence of an endpoint over a stream that it may wait for other words: a language server, a tool
+// server.
+func (c *conversation) unheard(f *Failure) *Failure {
+	if f != nil && f.Class == ClassTimeout && c.result.Kind == KindAuto && strings.HasPrefix(f.Message, waiting[stageFirstByte]) {
+		f.Message += "; without a kind only chain nodes are looked for over " + c.url.Scheme + ": name one if it is something else"
+	}
+	return f
 }
 
 // nothingHere reports whether a failed handshake looks like that of a web server which has nothing for JSON-RPC at this

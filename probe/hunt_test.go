@@ -3,8 +3,10 @@ package probe_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/probe/probetest"
 )
 
 // Nodes say in many ways that they do not know a method. None of them ends the search for what they do know.
@@ -42,5 +44,20 @@ func TestTheSearchGoesOnPastRefusals(t *testing.T) {
 				t.Errorf("%s %+v", r.Verdict, r.Failure)
 			}
 		})
+	}
+}
+
+// A language server, say, waits for its own first word. The silence alone would send people after the network.
+func TestSilenceUnderAutoAsksForAKind(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[probe.Kind]bool{probe.KindAuto: true, probe.KindElectrum: false} {
+		url := probetest.Socket(t, probetest.JSONRPC(t, probetest.HangAt("server.version"))).URL
+		r := local().Probe(t.Context(), probe.Target{Kind: kind, URL: url, Timeout: 100 * time.Millisecond})
+		if r.Verdict != probe.Down || r.Failure == nil || r.Failure.Class != probe.ClassTimeout {
+			t.Fatalf("%s: %s %+v", kind, r.Verdict, r.Failure)
+		}
+		if got := strings.Contains(r.Failure.Message, "only chain nodes are looked for over tcp: name one"); got != want {
+			t.Errorf("%s: %q", kind, r.Failure.Message)
+		}
 	}
 }
