@@ -284,8 +284,10 @@ func (c *conversation) turnTo(a answer, raw string) bool {
 	next.User, next.Fragment = nil, ""
 	if !sameOrigin(c.url, next) {
 		c.warn(stepCard, ClassCardInvalid, 0, "the card leads to another origin: %s", RedactURL(next.String()))
-		if c.target.hasCredentials() {
+		if c.target.hasCredentials() || c.target.Options.TLS.ClientCert != "" {
 			c.target.Headers = nil
+			c.target.Options.TLS.ClientCert, c.target.Options.TLS.ClientKey = "", ""
+			c.line.transport = c.prober.dialer(c.target)
 			c.warn(stepCard, ClassCardInvalid, 0, "asked there without the credentials, which are for %s", c.url.Host)
 		}
 	}

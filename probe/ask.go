@@ -283,7 +283,7 @@ func (c *conversation) redirect(resp *http.Response) (*url.URL, error) {
 		return nil, refuse("redirected to another host: %s", where)
 	case next.User != nil:
 		return nil, refuse("redirected to an address with a user name: %s", where)
-	case from != to && (c.target.hasCredentials() || len(c.sessions) > 0):
+	case from != to && (c.target.hasCredentials() || c.target.Options.TLS.ClientCert != "" || len(c.sessions) > 0):
 		return nil, refuse("redirected to another port, where the credentials must not go: %s", where)
 	}
 	return next, nil
