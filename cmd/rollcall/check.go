@@ -108,6 +108,7 @@ func readCheck(args []string, std stdio) (checkCommand, error) {
 	fs.StringVar(&params, "params", "", "`JSON` array or object of parameters, for kind jsonrpc")
 	fs.Var(&headers, "header", "`'Name: value'` to send with every request; may be given several times")
 	fs.DurationVar(&t.Timeout, "timeout", 0, "`duration` the whole check may take (default 15s, with --command 30s)")
+	fs.DurationVar(&t.DegradedOver, "degraded-over", 0, "`duration` above which a good answer is degraded (default never)")
 	fs.BoolVar(&c.json, "json", false, "print the check as JSON")
 	fs.BoolVar(&t.Transcript, "transcript", false, "print every message as sent and received, secrets cut out")
 	fs.StringVar(&command, "command", "", "`program` with arguments to talk to over its standard input and output")
@@ -210,11 +211,11 @@ func flagFor(field string) string {
 }
 
 var flagOf = map[string]string{
-	"url": "URL", "kind": "--kind", "timeout": "--timeout", "headers": "--header",
+	"url": "URL", "kind": "--kind", "timeout": "--timeout", "degraded_over": "--degraded-over", "headers": "--header",
 	"request": "--method", "request.params": "--params", "request.expect": "--expect", "request.batch": "--batch", "request.notify": "--notify",
 	"command": "--command", "command.env": "--env", "command.dir": "--dir",
 	"subscribe": "--subscribe", "framing": "--framing", "ip_version": "--ip-version", "http_version": "--http-version",
-	"tls": "--ca, --cert, --key, --server-name, --insecure", "tls.ca": "--ca", "tls.client_cert": "--cert", "tls.client_key": "--key", "tls.server_name": "--server-name", "tls.insecure": "--insecure",
+	"tls": "--ca, --cert, --key, --server-name, --insecure", "tls.ca": "--ca", "tls.client_cert": "--cert", "tls.client_key": "--key", "tls.server_name": "--server-name", "tls.insecure": "--insecure", "tls.expiry_warning": "--expiry-warning",
 	"oauth": "--oauth-client-id", "oauth.client_secret": "--oauth-client-secret", "oauth.scopes": "--oauth-scope",
 	"oauth.token_url": "--oauth-token-url", "oauth.resource": "--oauth-resource",
 	"chain": "--chain", "chain.lagging": "--lagging", "chain.syncing": "--syncing", "chain.max_age": "--max-age", "canary": "--canary", "canary.arguments": "--canary-arguments", "canary.expect": "--canary-expect",

@@ -40,6 +40,7 @@ func (o *optionFlags) register(fs *flagSet) {
 	fs.StringVar(&o.cert, "cert", "", "`file` with a client certificate, PEM")
 	fs.StringVar(&o.key, "key", "", "`file` with its key, PEM")
 	fs.StringVar(&o.TLS.ServerName, "server-name", "", "`name` to ask for and to find in the certificate")
+	fs.DurationVar(&o.TLS.ExpiryWarning, "expiry-warning", 0, "`duration` before the end of the certificate from which to warn (default 336h); negative for never")
 	fs.BoolVar(&o.TLS.Insecure, "insecure", false, "accept any certificate, with a warning")
 	fs.StringVar(&o.ip, "ip-version", "", "`version` of IP: 4 or 6")
 	fs.StringVar(&o.http, "http-version", "", "`version` of HTTP: 1.1 or 2")
