@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/types"
 )
 
@@ -40,6 +41,7 @@ var celEnv = sync.OnceValues(func() (*cel.Env, error) {
 type celProgram struct {
 	cel.Program
 	ofError, ofResult bool // what it speaks of
+	regex             int  // size of its compiled regexes together
 }
 
 var celPrograms memo[celProgram]
@@ -50,23 +52,51 @@ func compileCEL(text string) (celProgram, error) {
 	if err != nil {
 		return celProgram{}, err
 	}
-	ast, issues := env.Compile(text)
+	compiled, issues := env.Compile(text)
 	if issues.Err() != nil {
 		return celProgram{}, celProblem(issues)
 	}
-	if out := ast.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
+	if out := compiled.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
 		return celProgram{}, fmt.Errorf("must be true or false, but is of type %s", out)
 	}
-	program, err := env.Program(ast, cel.CostLimit(maxCELCost), cel.MemoryLimit(maxCELMemory), cel.InterruptCheckFrequency(celInterrupt))
+	program, err := env.Program(compiled, cel.CostLimit(maxCELCost), cel.MemoryLimit(maxCELMemory), cel.InterruptCheckFrequency(celInterrupt))
 	if err != nil {
 		return celProgram{}, errors.New(clip(err.Error(), 200))
 	}
 	p := celProgram{Program: program}
-	for _, reference := range ast.NativeRep().ReferenceMap() {
+	if p.regex, err = regexesIn(compiled.NativeRep().Expr()); err != nil {
+		return celProgram{}, err
+	}
+	for _, reference := range compiled.NativeRep().ReferenceMap() {
 		p.ofError = p.ofError || reference.Name == "error"
 		p.ofResult = p.ofResult || reference.Name == "result"
 	}
 	return p, nil
+}
+
+// regexesIn returns the size of the regexes of an expression. The library counts the length of what is written, which may
+// be a hundredth of what it compiles to, and looks at no clock while it searches. A regex that is no literal would be one
+// that the endpoint chooses.
+func regexesIn(expression ast.Expr) (size int, err error) {
+	ast.PostOrderVisit(expression, ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != "matches" {
+			return
+		}
+		args := e.AsCall().Args()
+		last := args[len(args)-1]
+		if last.Kind() != ast.LiteralKind {
+			err = errors.New("matches() takes a regex written as a literal only")
+			return
+		}
+		text, _ := last.AsLiteral().Value().(string)
+		regex, bad := regexes.get(text, compileRegex)
+		if bad != nil {
+			err = errors.New("cannot be read as RE2: " + regexWords(bad))
+			return
+		}
+		size += regex.size
+	}))
+	return size, err
 }
 
 // celProblem words the mistakes of an expression, the first three of them.
@@ -84,6 +114,9 @@ func (e Expect) checkCEL(a seen) error {
 	program, err := celPrograms.get(e.CEL, compileCEL)
 	if err != nil {
 		return fmt.Errorf("the CEL expression cannot be used: %w", err)
+	}
+	if program.regex > 0 && a.size() > maxRegexWork/program.regex {
+		return fmt.Errorf("the answer is too large to be searched with the regexes of %s: %d bytes", clip(e.CEL, 100), a.size())
 	}
 	variables, err := a.variables(program)
 	if err != nil {
@@ -123,6 +156,14 @@ func (a seen) variables(p celProgram) (map[string]any, error) {
 	}
 	variables["error"] = failure
 	return variables, nil
+}
+
+// size is how many bytes came.
+func (a seen) size() int {
+	if a.rpc != nil {
+		return len(a.rpc.Message) + len(a.rpc.Data)
+	}
+	return len(a.result)
 }
 
 // words says what came.

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -50,11 +51,17 @@ func compilePath(text string) (*jsonPath, error) {
 }
 
 // filterWork tells how much a filter may do for one value, which the library does in one go: at most
-// nodes^powers × factor steps in a document of so many nodes.
+// nodes^powers × depth^descents × factor steps in a document of so many nodes and so deep, and a search of its longest
+// string with regexes of a size.
 type filterWork struct {
-	powers int
-	factor int
+	powers   int
+	descents int // the library copies what it finds below a value once for each level above it
+	factor   int
+	regex    int
 }
+
+// regexSteps is how many bytes are searched with one instruction of a regex in the time of a step.
+const regexSteps = 20
 
 var (
 	quoted      = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'`)
@@ -75,11 +82,18 @@ func workOf(filter string) (filterWork, error) {
 		work.powers += strings.Count(bare, part)
 	}
 	work.powers-- // the question mark of the filter itself
+	work.descents = strings.Count(bare, "..")
 	for range min(strings.Count(bare, ","), 30) {
 		work.factor *= 2 // [*,*] selects everything twice
 	}
 	if regexCall.MatchString(bare) {
 		work.factor *= 1000 // compiled for each value
+		for _, literal := range quoted.FindAllString(filter, -1) {
+			// A name is taken for a regex, too, which is a small one. What is none is not searched for.
+			if regex, err := regexes.get(unquoted(literal), compileRegex); err == nil {
+				work.regex += regex.size
+			}
+		}
 	}
 	return work, nil
 }
@@ -108,8 +122,8 @@ func (p *jsonPath) find(document any) ([]any, error) {
 type pathWalk struct {
 	path  *jsonPath
 	root  any
-	left  int // steps
-	nodes int // of root; counted when needed
+	left  int     // steps
+	size  measure // of root; taken when needed
 	found []any
 }
 
@@ -155,14 +169,19 @@ func childCount(value any, s spec.Selector) int {
 func (w *pathWalk) filter(f *spec.FilterSelector, value any) error {
 	work := w.path.filters[f]
 	steps := work.factor
-	for range work.powers {
-		if w.nodes == 0 {
-			w.nodes = countNodes(w.root)
+	if w.size.nodes == 0 {
+		w.size = measured(w.root)
+	}
+	for i := range work.powers + work.descents {
+		by := w.size.nodes
+		if i >= work.powers {
+			by = w.size.depth
 		}
-		if steps *= w.nodes; steps > maxPathWork {
+		if steps *= by; steps > maxPathWork {
 			return errPathWork
 		}
 	}
+	steps += work.regex * w.size.longest / regexSteps
 	return w.each(value, func(child any) error {
 		if err := w.spend(steps); err != nil {
 			return err
@@ -217,18 +236,42 @@ func (w *pathWalk) spend(steps int) error {
 	return nil
 }
 
-// countNodes returns how many values a document holds, itself included.
-func countNodes(value any) int {
-	n := 1
+// measure is how large a document is.
+type measure struct {
+	nodes   int // values, the document itself included
+	depth   int
+	longest int // bytes of its longest string
+}
+
+// measured returns how large a document is.
+func measured(value any) measure {
+	m := measure{nodes: 1}
+	add := func(child any) {
+		inner := measured(child)
+		m.nodes += inner.nodes
+		m.depth, m.longest = max(m.depth, inner.depth), max(m.longest, inner.longest)
+	}
 	switch value := value.(type) {
+	case string:
+		m.longest = len(value)
 	case []any:
 		for _, child := range value {
-			n += countNodes(child)
+			add(child)
 		}
 	case map[string]any:
 		for _, child := range value {
-			n += countNodes(child)
+			add(child)
 		}
 	}
-	return n
+	m.depth++
+	return m
+}
+
+// unquoted returns what a literal of a path stands for.
+func unquoted(literal string) string {
+	var text string
+	if json.Unmarshal([]byte(literal), &text) == nil {
+		return text
+	}
+	return literal[1 : len(literal)-1] // in single quotes, or with escapes that only paths know
 }
