@@ -68,14 +68,29 @@ func (c *conversation) modernFirst(ctx context.Context) *Failure {
 	d := c.discover(ctx)
 	switch {
 	case d.modern:
+		c.result.Memory.Mute = false
 		return c.modern(ctx, d)
 	case d.failure != nil:
 		return d.failure
 	default:
 		c.begin()
 		c.dropStream() // a process that was asked in one era may refuse the other
-		return c.legacy(ctx, d.version)
+		failure := c.legacy(ctx, d.version)
+		c.doubt(d)
+		return failure
 	}
+}
+
+// doubt keeps an endpoint of both eras from being taken for one of handshakes only because it was slow once: that it does
+// not answer in the modern era any more is believed the second time in a row.
+func (c *conversation) doubt(d discovery) {
+	before := c.result.Memory.Mute
+	c.result.Memory.Mute = false
+	if d.mute == nil || c.target.Era != EraModern || c.result.Era == EraModern || before {
+		return
+	}
+	c.result.Memory.Mute, c.result.Era = true, EraModern
+	c.warn(stepDiscover, d.mute.Class, d.mute.Code, "no answer in the modern era, in which it did answer before: %s", d.mute.Message)
 }
 
 // legacyFirst asks an endpoint that was last seen to want a handshake, and looks for the modern era when it refuses one.

@@ -290,8 +290,8 @@ func TestDiscoverQuirks(t *testing.T) {
 			s := probetest.MCP(t, probetest.DiscoverQuirk(quirk))
 			for _, era := range []probe.Era{"", probe.EraModern, probe.EraLegacy} {
 				r := ask(t, probe.Target{Kind: probe.KindMCP, URL: s.URL, Era: era, Timeout: 3 * time.Second})
-				if r.Verdict != probe.Up || r.Era != probe.EraLegacy || s.Sessions() != 0 {
-					t.Errorf("remembered as %q: %s, era %q, steps %s, %d sessions, %+v", era, r.Verdict, r.Era, stepLine(r.Steps), s.Sessions(), r.Failure)
+				if r.Verdict != probe.Up || r.Facts.Era != probe.EraLegacy || s.Sessions() != 0 {
+					t.Errorf("remembered as %q: %s, era %q, steps %s, %d sessions, %+v", era, r.Verdict, r.Facts.Era, stepLine(r.Steps), s.Sessions(), r.Failure)
 				}
 			}
 		})

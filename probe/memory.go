@@ -12,6 +12,8 @@ type Memory struct {
 	Over      int        `json:"over,omitempty"`      // checks in a row that found the head too far behind its peers
 	Far       int        `json:"far,omitempty"`       // those in a row that found it so far behind that it is of no use
 
+	// Mute says that an MCP server of the modern era did not answer in it the last time, though it did in another.
+	Mute bool `json:"mute,omitempty"`
 	// SoundTools names the tool list of an MCP server whose schemas were found sound, and the rules by which: they are not
 	// judged again while it stays the same.
 	SoundTools string `json:"sound_tools,omitempty"`

@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -31,6 +32,7 @@ type discovery struct {
 	modern  bool
 	failure *Failure // conclusive: asking for a handshake would teach nothing more
 	version string   // to offer in the handshake
+	mute    *Failure // it did not answer, which a modern server in trouble may do as well
 
 	step    int
 	peer    peer
@@ -59,6 +61,8 @@ func (c *conversation) discover(ctx context.Context) discovery {
 	case failure.Class == ClassRateLimited, failure.Class == ClassBlocked, failure.Class == ClassRedirect,
 		failure.Class == ClassTLS, failure.Class == ClassProbeError:
 		d.failure = failure
+	case failure.Class == ClassTimeout, failure.Class == ClassHTTPStatus && failure.Code >= http.StatusInternalServerError:
+		d.mute = failure
 	}
 	return d
 }
