@@ -149,7 +149,7 @@ func (p *report) steps(r probe.Result) {
 		rows = append(rows, []string{
 			printable(s.Name), cmp.Or(milliseconds(s.Latency), "0"), milliseconds(s.Phases.DNS), milliseconds(s.Phases.Connect),
 			milliseconds(s.Phases.TLS), milliseconds(s.Phases.FirstByte), milliseconds(s.Phases.Body), number(int(s.BytesIn)),
-			number(s.HTTPStatus), codeOf(s), string(s.Class), clipMessage(s.Message),
+			number(s.HTTPStatus), codeOf(s), string(s.Class), clipMessage(passedOver(r, s) + s.Message),
 		})
 	}
 	widths := columnWidths(rows)
@@ -159,7 +159,7 @@ func (p *report) steps(r probe.Result) {
 		case i == 0:
 			style = dim
 		case r.Steps[i-1].Class == "":
-		case r.Failure != nil && r.Failure.Step == r.Steps[i-1].Name && r.Failure.Class == r.Steps[i-1].Class:
+		case decides(r, r.Steps[i-1]):
 			style = verdictStyle(r.Verdict)
 		default:
 			style = dim // a step that went wrong without deciding anything
@@ -167,6 +167,20 @@ func (p *report) steps(r probe.Result) {
 		p.line("%s", p.paint(style, alignRow(row, widths)))
 	}
 	p.line("")
+}
+
+// decides reports whether a step is the one that the verdict is about.
+func decides(r probe.Result, s probe.Step) bool {
+	return r.Failure != nil && r.Failure.Step == s.Name && r.Failure.Class == s.Class
+}
+
+// passedOver marks what a step says when it went wrong without deciding anything: an era that the server does not speak, a
+// method that this family does not have.
+func passedOver(r probe.Result, s probe.Step) string {
+	if s.Class == "" || decides(r, s) {
+		return ""
+	}
+	return "(passed over) "
 }
 
 // codeOf leaves out the code that only repeats the HTTP status beside it.
