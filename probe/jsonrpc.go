@@ -47,6 +47,7 @@ type envelope struct {
 	result json.RawMessage // nil unless the message is a result
 	err    *rpcError       // nil unless the message is an error
 	call   bool            // a request or notification of the server's own, not a response
+	plain  bool            // an error in words and nothing else of JSON-RPC, as web frameworks write it
 	notes  []string        // deviations that leave the meaning clear
 }
 
@@ -111,7 +112,9 @@ func readEnvelope(raw []byte, strict bool) (envelope, error) {
 		if m.result != nil {
 			e.note("result null beside an error")
 		}
-		return e, e.readError(m.err, oldStyle)
+		err := e.readError(m.err, oldStyle)
+		e.plain = err == nil && e.err.Code == 0 && m.version == nil && m.id == nil && m.result == nil
+		return e, err
 	case m.result != nil:
 		if m.err != nil {
 			e.note("error null beside a result")

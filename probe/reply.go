@@ -78,13 +78,17 @@ func (c *conversation) readAnswer(q question, a *answer, r *reading, id string) 
 		r.envelope, r.bad, r.found = envelope, err, err == nil
 	}
 	if !r.found {
-		if loose, err := readEnvelope(r.body, false); q.mcp && err == nil && !loose.call {
+		if loose, err := readEnvelope(r.body, false); q.mcp && err == nil && !loose.call && !loose.plain {
 			c.spokeRPC = true // JSON-RPC of a kind that MCP does not allow
 		}
 		return
 	}
 	if r.envelope.call {
 		r.bad, r.found = notRPC("a request of the server's own in place of a response"), false
+		return
+	}
+	if r.envelope.plain && a.status >= http.StatusBadRequest {
+		r.bad, r.found = notRPC("an error that is not one of JSON-RPC"), false // it explains the status
 		return
 	}
 	c.spokeRPC = true
@@ -145,13 +149,17 @@ func (c *conversation) problemOf(e *rpcError) *problem {
 	if message == "" {
 		message = "an error without a message"
 	}
+	words := tidy(dataWords(e.Data), 200)
+	if words != "" && words != "{}" && !strings.Contains(message, words) {
+		message = strings.TrimRight(message, ". ") + ": " + words // many say the same in each message, and what is wrong here
+	}
 	class := ClassRPCError
 	switch {
 	case e.Code == http.StatusTooManyRequests, e.Code == http.StatusPaymentRequired, quotaWords(e.Message):
 		class = ClassRateLimited
 	case e.Code == http.StatusForbidden && c.target.hasCredentials():
 		class = ClassAuthForbidden
-	case e.Code == http.StatusUnauthorized, e.Code == http.StatusForbidden, e.Code == codeA2AUnauthorized, authWords(e.Message):
+	case e.Code == http.StatusUnauthorized, e.Code == http.StatusForbidden, e.Code == codeA2AUnauthorized, authWords(e.Message), authWords(words):
 		class = ClassAuthRequired
 		if c.target.hasCredentials() {
 			class = ClassCredentialRejected
@@ -222,9 +230,17 @@ func objectWords(o object) string {
 			return words
 		}
 	}
-	for _, name := range []string{"message", "error_description", "detail", "error", "title"} {
+	for _, name := range []string{"message", "error_description", "detail", "error", "title", "Error", "msg"} {
 		if words := o.text(name); words != "" {
 			return tidy(words, 200)
+		}
+	}
+	for _, name := range []string{"errors", "detail"} {
+		list, _ := o.get(name)
+		if first, _ := items(list, 1); len(first) > 0 {
+			if inner, err := readObject(first[0]); err == nil {
+				return objectWords(inner)
+			}
 		}
 	}
 	return ""

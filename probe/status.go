@@ -37,6 +37,8 @@ func (c *conversation) statusSpeaks(q question, a *answer, r *reading) *problem 
 		return &problem{ClassRateLimited, a.status, words}
 	case a.status == http.StatusForbidden:
 		return c.forbidden(a, words)
+	case a.status == http.StatusBadRequest && a.rpc == nil && authWords(a.words):
+		return c.forbidden(a, words)
 	default:
 		return nil
 	}
@@ -151,7 +153,7 @@ func statusMessage(status int, words string) string {
 	switch {
 	case strings.HasPrefix(words, strconv.Itoa(status)):
 		return words
-	case words == http.StatusText(status):
+	case words == http.StatusText(status), words == "error code: "+strconv.Itoa(status):
 		return statusWords(status)
 	}
 	return statusWords(status) + after(words)
@@ -174,7 +176,7 @@ func quotaWords(s string) bool {
 	for _, words := range []string{
 		"rate limit", "ratelimit", "rate-limit", "too many requests", "quota", "request limit", "limit exceeded", "requests limited to",
 		"reached the free tier", "/billing", "capacity exceeded", "capacity limit", "exceeded its compute units", "throttled", "usage limit",
-		"out of credits", "credits exhausted", "exceeded the maximum number of requests",
+		"out of credits", "credits exhausted", "exceeded the maximum number of requests", "frequency limit", "max usage reached",
 	} {
 		if strings.Contains(s, words) {
 			return true
@@ -186,12 +188,13 @@ func quotaWords(s string) bool {
 // authWords reports whether a message says in words what a 401 says by number.
 func authWords(s string) bool {
 	s = strings.ToLower(s)
-	if strings.HasPrefix(s, "unauthorized") || strings.HasPrefix(s, "unauthenticated") || strings.HasPrefix(s, "not authenticated") {
+	if strings.HasPrefix(s, "unauthorized") || strings.HasPrefix(s, "unauthenticated") || strings.HasPrefix(s, "not authenticated") ||
+		strings.HasPrefix(s, "not authorized") || strings.HasPrefix(s, "not authorised") {
 		return true
 	}
 	for _, words := range []string{
 		"must be authenticated", "must authenticate", "authentication required", "authentication failed", "authorization required",
-		"missing api key", "api key is missing", "api key required", "api key is required", "invalid api key", "api key is invalid",
+		"missing api key", "missing required authorization header", "api key is missing", "api key required", "api key is required", "invalid api key", "api key is invalid",
 	} {
 		if strings.Contains(s, words) {
 			return true
