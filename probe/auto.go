@@ -32,7 +32,11 @@ func (c *conversation) auto(ctx context.Context) *Failure {
 	switch {
 	case c.plainRPC(failure):
 		c.begin()
+		handshake := failure
 		failure = c.hunt(ctx, failure.Code)
+		if failure != nil && handshake.Class.Verdict() == Gated && failure.Class == handshake.Class && failure.Code == handshake.Code {
+			return handshake // nothing is known of it but that it wants credentials
+		}
 		if failure == nil || failure.Class != ClassCapabilityMissing {
 			return failure
 		}
@@ -76,13 +80,17 @@ func (c *conversation) plainRPC(f *Failure) bool {
 	}
 	switch f.Class {
 	case ClassRPCError:
-		return slices.Contains(foreignCodes, f.Code) || f.Code > 0
+		status := c.result.Steps[len(c.result.Steps)-1].HTTPStatus
+		broken := f.Code > 0 && (status >= http.StatusInternalServerError || status == http.StatusRequestTimeout) && !unknownWords.MatchString(f.Message)
+		return slices.Contains(foreignCodes, f.Code) || f.Code > 0 && !broken
 	case ClassInvalidEnvelope:
 		return true // a node that leaves out jsonrpc
 	case ClassInvalidJSON:
 		return c.saidNothing(len(c.result.Steps) - 1) // a node that says nothing to what it does not know
-	case ClassAuthRequired, ClassAuthForbidden, ClassHTTPStatus:
-		return c.spokeRPC // a gateway with a list of methods; a node of JSON-RPC 1.0
+	case ClassHTTPStatus:
+		return c.spokeRPC || strings.Contains(f.Message, rippledWords) // a node of JSON-RPC 1.0; of the XRP Ledger
+	case ClassAuthRequired, ClassAuthForbidden:
+		return c.spokeRPC // a gateway with a list of methods
 	default:
 		return false
 	}
@@ -95,7 +103,13 @@ func (c *conversation) saidNothing(step int) bool {
 }
 
 // foreignCodes are what servers answer to a method they do not know.
-var foreignCodes = []int{codeMethodNotFound, codeInvalidRequest, codeInvalidParams, codeParse, codeGeneric}
+var foreignCodes = []int{codeMethodNotFound, codeInvalidRequest, codeInvalidParams, codeParse, codeGeneric, codeWarmingUp}
+
+// codeWarmingUp is what Bitcoin Core and its relatives answer to any method until they are ready.
+const codeWarmingUp = -28
+
+// rippledWords are what rippled answers, in plain text with 400, to params that are an object.
+const rippledWords = "params unparseable"
 
 // trails are the methods by which families are found, the most common ones first, by the transport. Several families may
 // know one method; what they answer tells them apart. REST families cannot be found: they do not answer a POST.
@@ -142,7 +156,7 @@ func (c *conversation) hunt(ctx context.Context, refusal int) *Failure {
 				return c.pursue(ctx, p, t.method, a)
 			}
 		}
-		refused := a.rpc != nil && a.problem != nil && a.problem.class == ClassRPCError && (a.rpc.Code == refusal || unknownMethod(a)) ||
+		refused := a.rpc != nil && a.problem != nil && a.problem.class == ClassRPCError && (a.rpc.Code == refusal || a.rpc.Code == codeWarmingUp || unknownMethod(a)) ||
 			c.saidNothing(a.step)
 		if !refused && i == 0 && len(t.families) == 1 {
 			return c.pursue(ctx, presetOf(t.families[0]), t.method, a) // which says what is wrong with the answer
@@ -163,11 +177,14 @@ func (c *conversation) lost(a answer) *Failure {
 		return c.failure(a)
 	}
 	c.result.Kind = KindJSONRPC
-	code := 0
+	code, said := 0, ""
 	if a.rpc != nil {
 		code = a.rpc.Code
 	}
-	c.failWith(&a, problem{ClassCapabilityMissing, code, "speaks JSON-RPC, but neither MCP nor the methods of a chain that can be told by them: name a kind, or a method to ask for"})
+	if a.problem != nil && !unknownMethod(a) {
+		said = "; it answers " + clip(a.problem.message, 200) // which may be the reason
+	}
+	c.failWith(&a, problem{ClassCapabilityMissing, code, "speaks JSON-RPC, but neither MCP nor the methods of a chain that can be told by them: name a kind, or a method to ask for" + said})
 	return c.failure(a)
 }
 
@@ -208,7 +225,7 @@ func (p *preset) speaks(method string, a answer) bool {
 // telling reports whether an error gives a family away: it says how many blocks are missing, or that the node is starting
 // or stale in the words, or under the number, of this family.
 func (r errorRule) telling(e *rpcError) bool {
-	if !r.Data.isZero() {
+	if !r.Data.isZero() && len(r.Words) == 0 {
 		_, ok := newTree(e.raw).find(r.Data)
 		return ok
 	}

@@ -68,10 +68,11 @@ func TestAutoChainsInTrouble(t *testing.T) {
 		fault probetest.Fault
 		class probe.Class
 	}{
-		"a Solana node that is behind":   {probe.KindSolana, behind, probe.ClassHeadLagging},
-		"a Bitcoin node that warms up":   {probe.KindBitcoin, probetest.RPCErrorAt("getblockcount", 500, -28, "Loading block index..."), probe.ClassStarting},
-		"a Stellar server that warms up": {probe.KindStellarRPC, probetest.RPCErrorAt("getHealth", 200, -32603, "data stores are not initialized"), probe.ClassStarting},
-		"an EVM node over its quota":     {probe.KindEVM, probetest.RPCErrorAt("eth_blockNumber", 200, -32005, "no"), probe.ClassRateLimited},
+		"a Solana node that is behind":    {probe.KindSolana, behind, probe.ClassHeadLagging},
+		"a Solana node that is unhealthy": {probe.KindSolana, probetest.EnvelopeAt("getHealth", `{"jsonrpc":"2.0","id":$id,"error":{"code":-32005,"message":"Node is unhealthy","data":{"numSlotsBehind":null}}}`), probe.ClassHeadLagging},
+		"a Bitcoin node that warms up":    {probe.KindBitcoin, probetest.RPCErrorAt("getblockcount", 500, -28, "Loading block index..."), probe.ClassStarting},
+		"a Stellar server that warms up":  {probe.KindStellarRPC, probetest.RPCErrorAt("getHealth", 200, -32603, "data stores are not initialized"), probe.ClassStarting},
+		"an EVM node over its quota":      {probe.KindEVM, probetest.RPCErrorAt("eth_blockNumber", 200, -32005, "no"), probe.ClassRateLimited},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := askHere(t, probe.Target{Kind: probe.KindAuto, URL: probetest.Chain(t, string(tc.kind), tc.fault).URL})

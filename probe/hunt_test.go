@@ -24,6 +24,11 @@ func TestTheSearchGoesOnPastRefusals(t *testing.T) {
 	}{
 		{"an error with a code", `500 {"result":null,"error":{"code":-32601,"message":"Method not found"},"id":ID}`, bitcoin, probe.KindBitcoin},
 		{"nothing, as btcd does", "200 ", bitcoin, probe.KindBitcoin},
+		{"that they warm up, as bitcoind does", `500 {"result":null,"error":{"code":-28,"message":"Verifying blocks…"},"id":ID}`, bitcoin, probe.KindBitcoin},
+		{"params of another form, as rippled wants them", "400 params unparseable", map[string]string{
+			"eth_blockNumber": `200 {"result":{"status":"error","error":"unknownCmd","error_code":32}}`,
+			"server_state":    `200 {"result":{"status":"success","state":{"server_state":"full","validated_ledger":{"seq":840000}}}}`,
+		}, probe.KindXRPL},
 		{"an error of its own, as aria2 does", `400 {"id":ID,"jsonrpc":"2.0","error":{"code":1,"message":"No such method: x"}}`, nil, probe.KindJSONRPC},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -59,5 +64,34 @@ func TestSilenceUnderAutoAsksForAKind(t *testing.T) {
 		if got := strings.Contains(r.Failure.Message, "only chain nodes are looked for over tcp: name one"); got != want {
 			t.Errorf("%s: %q", kind, r.Failure.Message)
 		}
+	}
+}
+
+// What is told of an endpoint that nobody knows any better is what it said itself.
+func TestTheSearchTellsWhatWasSaid(t *testing.T) {
+	for name, c := range map[string]struct {
+		always  string
+		verdict probe.Verdict
+		step    string
+		class   probe.Class
+		code    int
+		message string
+	}{
+		"a plan that does not cover it": {`400 {"jsonrpc":"2.0","id":ID,"error":{"code":-32600,"message":"Not in the free tier"}}`, probe.Degraded, "starknet_blockNumber", probe.ClassCapabilityMissing, -32600, "it answers Not in the free tier"},
+		"a gateway in trouble":          {`500 {"jsonrpc":"2.0","id":ID,"error":{"code":19,"message":"Temporary internal error"}}`, probe.Down, "initialize", probe.ClassRPCError, 19, "Temporary internal error"},
+		"a gateway that wants a key":    {`401 {"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"No key"}}`, probe.Gated, "initialize", probe.ClassAuthRequired, 401, "401 Unauthorized: No key"},
+		"a web server that wants a key": {`401 {"error":"invalid_token","error_description":"No token"}`, probe.Gated, "initialize", probe.ClassAuthRequired, 401, "401 Unauthorized: No token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answers := map[string]string{}
+			for _, method := range []string{"server/discover", "initialize", "eth_blockNumber", "status", "getHealth", "getblockcount", "system_health", "starknet_blockNumber"} {
+				answers[method] = c.always
+			}
+			r := ask(t, probe.Target{Kind: probe.KindAuto, URL: newAgent(t, answers).URL})
+			if f := r.Failure; r.Verdict != c.verdict || f == nil || f.Step != c.step || f.Class != c.class || f.Code != c.code || !strings.Contains(f.Message, c.message) {
+				t.Errorf("%s %+v after %s", r.Verdict, f, stepLine(r.Steps))
+			}
+		})
 	}
 }
