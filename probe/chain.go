@@ -322,7 +322,10 @@ func (c *conversation) takeSync(call call, a *answer, d *tree, s *sighting) {
 		if r.Class == ClassSyncing {
 			c.learnSyncing(wrong)
 		}
-		if wrong {
+		switch {
+		case wrong && r.Sure:
+			c.show(a.step, finding{class: r.Class, message: r.Note})
+		case wrong:
 			c.remarkOn(a, finding{class: r.Class, message: r.Note}, s)
 		}
 	}

@@ -121,6 +121,15 @@ func (c *conversation) openEnvelope(d dialect, a *answer) {
 	default:
 		c.spokeRPC = true
 	}
+	if d == dialectRippled && loaded(body) {
+		c.warn(c.result.Steps[a.step].Name, ClassRateLimited, 0, "it warns that this client puts too much load on it, and may soon be cut off")
+	}
+}
+
+// loaded reports whether rippled warns that it is about to refuse more of this client's requests.
+func loaded(body object) bool {
+	result, _ := body.object("result")
+	return body.text("warning") == "load" || result.text("warning") == "load"
 }
 
 // openRippled reads {result: {status, …}}, or with status beside result as over WebSocket. Errors have a name, mostly a

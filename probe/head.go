@@ -197,6 +197,9 @@ func (v view) standsStill(since time.Time) bool {
 
 // age judges the time of the newest block.
 func (v view) age() []finding {
+	if v.head.Height == 0 && v.head.Hash != "" && v.head.Time.IsZero() && v.limits.known && v.limits.standstill() > 0 {
+		return []finding{found(ClassHeadBehind, "still at %s 0: it has nothing of its chain yet", v.unit)}
+	}
 	if v.head.Time.IsZero() {
 		return nil
 	}
@@ -204,7 +207,7 @@ func (v view) age() []finding {
 	limit := v.limits.maxAge
 	switch {
 	case age < -clockTolerance:
-		return []finding{warning(ClassClockSkew, "the newest %s lies %s in the future: one of two clocks is wrong", v.unit, rough(-age))}
+		return []finding{warning(ClassClockSkew, "the newest %s lies %s in the future: one of two clocks is wrong", v.unit, inWords(-age))}
 	case limit == 0 || age <= limit:
 		return nil
 	case age > farAge*limit && v.limits.pace > 0:

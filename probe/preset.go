@@ -112,6 +112,7 @@ type rule struct {
 	Below   *float64          `json:"below,omitempty"`   // a number stands there and is smaller
 	Present bool              `json:"present,omitempty"` // anything stands there
 	Busy    bool              `json:"busy,omitempty"`    // true stands there, or an object that tells what is being done
+	Sure    bool              `json:"sure,omitempty"`    // beside one of them: it holds, however short the distance that the node tells
 	remark
 }
 
