@@ -17,7 +17,7 @@ func (c *conversation) unauthorized(q question, a *answer, words string) *proble
 	if !advertised && !q.bare && !c.mayRenew() {
 		c.warn(q.step, ClassAuthNotAdvertised, a.status, "401 without a WWW-Authenticate header")
 	}
-	words += challengeWords(a.header)
+	words += challengeWords(a.header, words)
 	if c.access.authorization != "" {
 		c.prober.grants.forget(c.grantKey())
 		if c.access.tried {
@@ -33,7 +33,7 @@ func (c *conversation) unauthorized(q question, a *answer, words string) *proble
 
 // forbidden explains a 403.
 func (c *conversation) forbidden(a *answer, words string) *problem {
-	words += challengeWords(a.header)
+	words += challengeWords(a.header, words)
 	scope := bearerChallenge(a.header).params["error"] == "insufficient_scope"
 	if scope || c.target.hasCredentials() {
 		return &problem{ClassAuthForbidden, a.status, words}
@@ -41,13 +41,18 @@ func (c *conversation) forbidden(a *answer, words string) *problem {
 	return &problem{ClassAuthRequired, a.status, words}
 }
 
-// challengeWords says what a bearer challenge holds against the request (RFC 6750 §3).
-func challengeWords(h http.Header) string {
+// challengeWords says what a bearer challenge holds against the request (RFC 6750 §3), beside what the body said already.
+func challengeWords(h http.Header, said string) string {
 	params := bearerChallenge(h).params
 	if params["error"] == "" {
 		return ""
 	}
-	words := ": " + tidy(params["error"], 60) + after(tidy(params["error_description"], 200))
+	words := ""
+	for _, part := range []string{tidy(params["error"], 60), tidy(params["error_description"], 200)} {
+		if !strings.Contains(said, part) {
+			words += after(part)
+		}
+	}
 	if scope := params["scope"]; scope != "" && params["error"] == "insufficient_scope" {
 		words += ": it takes the scope " + tidy(scope, 200)
 	}

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -135,6 +136,8 @@ func (c *conversation) explainBody(ctx context.Context, err error, watch *stopwa
 	switch {
 	case errors.Is(err, errBodyTooLarge):
 		return &problem{class: ClassBodyTooLarge, message: fmt.Sprintf("the answer is larger than %d bytes", c.limits.ResponseBytes)}
+	case errors.Is(err, gzip.ErrHeader):
+		return &problem{class: ClassContentType, message: "its Content-Encoding is gzip, its body is not"}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &problem{class: ClassTruncatedBody, message: "the body ended before its announced end"}
 	default:

@@ -259,6 +259,22 @@ func TestAnswersThatAreNotHTTP(t *testing.T) {
 	}
 }
 
+// What is compressed in a way that nobody asked for, or is not what it says it is, was not cut short.
+func TestCompressedOtherwise(t *testing.T) {
+	for encoding, body := range map[string]string{"br": "\x1b\x30\x00\xf8\x8d\x94", "deflate": "x\x9c\xabV\xca", "gzip": `{"jsonrpc":"2.0","id":1,"result":1}`} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", encoding)
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, body)
+		}))
+		defer s.Close()
+		r := ask(t, probe.Target{Kind: probe.KindJSONRPC, Method: "m", URL: s.URL})
+		if f := r.Failure; r.Verdict != probe.Down || f == nil || f.Class != probe.ClassContentType || f.Code != 200 || !strings.Contains(f.Message, encoding) {
+			t.Errorf("%s: %s %+v", encoding, r.Verdict, f)
+		}
+	}
+}
+
 func TestCompressedAnyway(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

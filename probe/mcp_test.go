@@ -148,7 +148,7 @@ func TestMCP(t *testing.T) {
 			want{verdict: up, era: legacy, steps: "server/discover!version_unsupported initialize initialized tools/list close"}},
 		"-32022 with versions to come": {faults(probetest.EnvelopeAt("server/discover",
 			`{"jsonrpc":"2.0","id":$id,"error":{"code":-32022,"message":"not this one","data":{"supported":["2027-01-01"]}}}`)), "", 0,
-			want{verdict: down, step: "server/discover", class: probe.ClassVersionUnsupported, code: -32022, message: "not this one", steps: "server/discover!version_unsupported"}},
+			want{verdict: down, step: "server/discover", class: probe.ClassVersionUnsupported, code: -32022, message: "not this one; it offers 2027-01-01", steps: "server/discover!version_unsupported"}},
 		"-32022 with the very version is asked again": {faults(probetest.Once(probetest.EnvelopeAt("server/discover",
 			`{"jsonrpc":"2.0","id":$id,"error":{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}}`))), "", 0,
 			want{verdict: up, era: modern, steps: "server/discover!version_unsupported server/discover tools/list"}},

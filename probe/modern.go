@@ -104,6 +104,11 @@ func (c *conversation) unsupported(a answer, d discovery) discovery {
 	if len(offered) == 0 {
 		return d
 	}
+	p := *a.problem
+	if !strings.Contains(p.message, offered[0]) {
+		p.message += "; it offers " + strings.Join(c.result.Facts.SupportedVersions, ", ")
+	}
+	c.failWith(&a, p)
 	d.failure = c.failure(a)
 	return d
 }

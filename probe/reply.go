@@ -98,11 +98,19 @@ func (c *conversation) readAnswer(q question, a *answer, r *reading, id string) 
 	a.mine = nameless || r.envelope.answers(id)
 	a.result, a.rpc = r.envelope.result, r.envelope.err
 	if !a.mine {
-		r.bad = &problem{class: ClassIDMismatch, message: fmt.Sprintf("asked with id %q, answered with %s", id, idWords(r.envelope))}
+		r.bad = &problem{class: ClassIDMismatch, message: fmt.Sprintf("asked with id %q, answered with %s", id, idWords(r.envelope)) + errorWords(a.rpc)}
 	}
 	if a.result != nil && q.mcp && r.bad == nil && typeOf(a.result) != "object" {
 		a.result, r.bad = nil, notRPC("the result is not an object but %s", withArticle(typeOf(a.result)))
 	}
+}
+
+// errorWords says which error came instead; nothing when none did.
+func errorWords(e *rpcError) string {
+	if e == nil {
+		return ""
+	}
+	return fmt.Sprintf(" and error %d%s", e.Code, after(tidy(e.Message, 200)))
 }
 
 func idWords(e envelope) string {
@@ -181,7 +189,10 @@ func (c *conversation) judgeBody(ctx context.Context, a *answer, r *reading, wat
 		}
 		return p
 	}
+	packed := tidy(a.header.Get("Content-Encoding"), 40)
 	switch body := trimSpace(r.body); {
+	case bad.class == ClassInvalidJSON && len(body) > 0 && packed != "" && !strings.EqualFold(packed, "identity") && !strings.EqualFold(packed, "gzip"):
+		return &problem{ClassContentType, a.status, "compressed with " + packed + " although only identity was offered"}
 	case bad.class == ClassInvalidJSON && len(body) == 0 && r.media != "text/event-stream":
 		return &problem{bad.class, a.status, statusWords(a.status) + " with an empty body in place of an answer: is JSON-RPC spoken at this path?"}
 	case bad.class == ClassInvalidJSON && !jsonMedia(r.media) && r.media != "text/event-stream":

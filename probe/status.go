@@ -38,7 +38,10 @@ func (c *conversation) statusSpeaks(q question, a *answer, r *reading) *problem 
 	case a.status == http.StatusForbidden:
 		return c.forbidden(a, words)
 	case a.status == http.StatusBadRequest && a.rpc == nil && authWords(a.words):
-		return c.forbidden(a, words)
+		if c.target.hasCredentials() {
+			return &problem{ClassCredentialRejected, a.status, words}
+		}
+		return &problem{ClassAuthRequired, a.status, words}
 	default:
 		return nil
 	}
