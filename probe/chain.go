@@ -152,6 +152,21 @@ func unknownMethod(a answer) bool {
 	return false
 }
 
+// origin names who answers: host and port, or the socket; empty for a process, each of which is its own.
+func (c *conversation) origin() string {
+	switch {
+	case c.target.Command != nil:
+		return ""
+	case c.url.Scheme == "unix":
+		return c.url.Path
+	}
+	address, err := dialAddress(c.url)
+	if err != nil {
+		return "" // not to be: it has been dialled
+	}
+	return address
+}
+
 // fail makes a step of a well-formed answer a failed one.
 func (c *conversation) fail(a *answer, class Class, format string, args ...any) {
 	c.failWith(a, problem{class: class, message: c.words(format, args...)})
@@ -260,7 +275,7 @@ func (c *conversation) takeHead(call call, a *answer, d *tree, s *sighting) {
 	}
 	step := c.result.Steps[a.step]
 	asked := c.started.Add(step.Start).Round(0) // without the monotonic clock: it is compared with times from elsewhere
-	head := Head{Chain: s.head.Chain, Height: height, Asked: asked, Seen: asked.Add(step.Latency)}
+	head := Head{Origin: c.origin(), Chain: s.head.Chain, Height: height, Asked: asked, Seen: asked.Add(step.Latency)}
 	note := func(v value, read func(value) error) {
 		if v.isZero() {
 			return

@@ -108,12 +108,13 @@ func TestHeadVerdicts(t *testing.T) {
 			lag: number(0), want: []string{"head_stalled"}},
 		"the other stands still elsewhere": {head: timeless(ago(0, 1000)), before: remembering(since(5*minute, ago(minute, 1000))), peers: peers(since(5*minute, ago(0, 1001))), lag: number(1), want: []string{"head_stalled"}},
 
-		"a fork of its own":        {head: hashed(ago(0, 1000), "a", "x"), peers: peers(hashed(ago(0, 1000), "b", "y"), hashed(ago(0, 1000), "b", "y")), lag: number(0), want: []string{"chain_fork"}, says: "b at 2 others"},
-		"a fork of the others":     {head: hashed(ago(0, 1000), "a", "x"), peers: peers(hashed(ago(0, 1000), "b", "y"), hashed(ago(0, 1000), "a", "x")), lag: number(0)},
-		"two that disagree":        {head: hashed(ago(0, 1000), "a", "x"), peers: peers(hashed(ago(0, 1000), "b", "y")), lag: number(0), want: []string{"chain_fork?"}},
-		"a parent nobody else has": {head: hashed(ago(0, 1001), "c", "a"), peers: peers(hashed(ago(0, 1000), "b", "y"), hashed(ago(0, 1000), "b", "y")), lag: number(0), want: []string{"chain_fork"}},
-		"others built on another":  {head: hashed(ago(0, 1000), "a", "x"), peers: peers(hashed(ago(0, 1001), "c", "b"), hashed(ago(0, 1001), "c", "b")), lag: number(1), want: []string{"chain_fork"}},
-		"others built on this":     {head: hashed(ago(0, 1000), "a", "x"), peers: peers(hashed(ago(0, 1001), "c", "a"), hashed(ago(0, 1001), "c", "a")), lag: number(1)},
+		"a fork of its own":                       {head: hashed(ago(0, 1000), "a", "x"), peers: peers(hashed(ago(0, 1000), "b", "y"), hashed(ago(0, 1000), "b", "y")), lag: number(0), want: []string{"chain_fork"}, says: "b at 2 others"},
+		"a fork of the others":                    {head: hashed(ago(0, 1000), "a", "x"), peers: peers(hashed(ago(0, 1000), "b", "y"), hashed(ago(0, 1000), "a", "x")), lag: number(0)},
+		"two that disagree":                       {head: hashed(ago(0, 1000), "a", "x"), peers: peers(hashed(ago(0, 1000), "b", "y")), lag: number(0), want: []string{"chain_fork?"}},
+		"a parent nobody else has":                {head: hashed(ago(0, 1001), "c", "a"), peers: peers(hashed(ago(0, 1000), "b", "y"), hashed(ago(0, 1000), "b", "y")), lag: number(0), want: []string{"chain_fork"}},
+		"others built on another":                 {head: hashed(ago(0, 1000), "a", "x"), peers: peers(hashed(ago(0, 1001), "c", "b"), hashed(ago(0, 1001), "c", "b")), lag: number(1), want: []string{"chain_fork"}},
+		"far behind one origin, twice registered": {head: ago(0, 900), before: probe.Memory{Over: 1, Far: 1}, peers: peers(from("liar:80", ago(0, 1000)), from("liar:80", ago(0, 1000))), lag: number(100), want: []string{"head_lagging"}, says: "nobody else confirms"},
+		"others built on this":                    {head: hashed(ago(0, 1000), "a", "x"), peers: peers(hashed(ago(0, 1001), "c", "a"), hashed(ago(0, 1001), "c", "a")), lag: number(1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, words, _, lag := probe.JudgeHead(probe.KindEVM, tc.head, tc.before, tc.peers, tc.options)
@@ -128,6 +129,12 @@ func TestHeadVerdicts(t *testing.T) {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+// from is h as an origin of this name told it.
+func from(origin string, h probe.Head) probe.Head {
+	h.Origin = origin
+	return h
+}
 
 func every(d time.Duration, h probe.Head) probe.Head {
 	h.Every = d

@@ -22,7 +22,22 @@ func (v view) fresh() []Head {
 			fresh = append(fresh, p)
 		}
 	}
-	return fresh
+	return voices(fresh)
+}
+
+// voices returns the highest head of each origin: a node that is registered twice does not bear itself out.
+func voices(heads []Head) []Head {
+	var voices []Head
+	for _, h := range heads {
+		i := slices.IndexFunc(voices, func(v Head) bool { return v.Origin != "" && v.Origin == h.Origin })
+		switch {
+		case i < 0:
+			voices = append(voices, h)
+		case h.Height > voices[i].Height:
+			voices[i] = h
+		}
+	}
+	return voices
 }
 
 // moment is when a head was true: halfway between question and answer.

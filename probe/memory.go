@@ -22,6 +22,7 @@ type Memory struct {
 // Head is the newest block of a chain as one endpoint told of it.
 type Head struct {
 	Endpoint string        `json:"endpoint,omitempty"` // who told, for words to people; empty: the endpoint itself
+	Origin   string        `json:"origin,omitempty"`   // host and port that were asked: several endpoints of one origin are one voice
 	Chain    string        `json:"chain,omitempty"`    // the id of the chain, as in Facts.ChainID; heads of other chains are not compared
 	Height   uint64        `json:"height"`
 	Hash     string        `json:"hash,omitempty"`

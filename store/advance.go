@@ -30,7 +30,11 @@ func Advance(e Endpoint, prev State, open *Incident, c Check, judge Judge) Advan
 		a.Notices = noticesOf(*open, NoticeResolved, e.Channels, c.ended())
 	}
 	if e.ContractNotices && a.Contract != nil && a.Contract.Event != nil {
-		a.Notices = append(a.Notices, eventNotices(*a.Contract.Event, e.Channels, c.ended())...)
+		told, ok := a.State.ContractTold.again(c.ended())
+		if ok {
+			a.Notices = append(a.Notices, eventNotices(*a.Contract.Event, e.Channels, c.ended())...)
+		}
+		a.State.ContractTold = told
 	}
 	return a
 }

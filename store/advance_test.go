@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -207,6 +209,51 @@ func TestAdvanceBelievesAChangedToolListWhenTwoChecksInARowSawIt(t *testing.T) {
 	e.Paused = true
 	if a := store.Advance(e, s, nil, promised(20, "z"), believe); a.Contract != nil || a.State.Suspect != nil {
 		t.Error("a paused endpoint's tool list is judged")
+	}
+}
+
+// A list that is another one at every check could hide a change for ever.
+func TestAdvanceBelievesAToolListThatNeverComesTwice(t *testing.T) {
+	e := store.Endpoint{ID: "ep_a", Channels: []string{"ch_a"}, ContractNotices: true}
+	s := store.Advance(e, store.State{Status: store.StatusUp}, nil, promised(0, "a"), believe).State
+	var believed []int
+	for minute := 1; minute <= 10; minute++ {
+		a := store.Advance(e, s, nil, promised(minute, fmt.Sprint("nonce", minute)), believe)
+		if a.Contract != nil {
+			believed = append(believed, minute)
+			a.Contract.Compare(nil)
+			if !strings.HasPrefix(a.Contract.Event.Title, "At every check another list.") {
+				t.Errorf("title %q", a.Contract.Event.Title)
+			}
+		}
+		s = a.State
+	}
+	if diff := cmp.Diff([]int{5, 10}, believed); diff != "" {
+		t.Errorf("believed at (-want +got):\n%s", diff)
+	}
+}
+
+// Changes beyond the fifth in an hour are kept on the timeline and told to nobody.
+func TestAdvanceDoesNotFloodChannelsWithToolLists(t *testing.T) {
+	e := store.Endpoint{ID: "ep_a", Channels: []string{"ch_a"}, ContractNotices: true}
+	s := store.State{Status: store.StatusUp}
+	changes, notices := 0, 0
+	for minute := range 60 {
+		a := store.Advance(e, s, nil, promised(minute, fmt.Sprint(minute/2)), believe)
+		if a.Contract != nil && a.Contract.Event != nil {
+			changes++
+		}
+		notices += len(a.Notices)
+		s = a.State
+	}
+	if changes != 29 || notices != 5 {
+		t.Errorf("%d notices of %d changes, want 5 of 29", notices, changes)
+	}
+	for _, minute := range []int{70, 71} {
+		s = store.Advance(e, s, nil, promised(minute, "later"), believe).State
+	}
+	if s.ContractTold.Count != 1 {
+		t.Errorf("%d notices in the next hour, want 1", s.ContractTold.Count)
 	}
 }
 

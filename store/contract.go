@@ -23,6 +23,27 @@ type Contract struct {
 	Changes    []probe.Change // against the one before of the same key, worst first; empty for the first one
 }
 
+// Told counts notices in an hour that begins with the first of them.
+type Told struct {
+	Since time.Time `json:"since,omitzero"`
+	Count int       `json:"count,omitempty"`
+}
+
+// maxTold is how many changes of contracts the channels of an endpoint are told of in an hour. The rest are on its timeline.
+const maxTold = 5
+
+// again reports whether another notice may go out at this time, and counts it.
+func (t Told) again(at time.Time) (Told, bool) {
+	if at.Sub(t.Since) >= time.Hour {
+		t = Told{Since: at}
+	}
+	if t.Count >= maxTold {
+		return t, false
+	}
+	t.Count++
+	return t, true
+}
+
 // Bounds of what is kept of contracts.
 const (
 	// MaxTools is the largest tool list that is kept, in bytes. Of a larger one there is the hash, and the changes that
@@ -44,13 +65,20 @@ type KnownContract struct {
 	Key  string    `json:"key"`
 	Hash string    `json:"hash"`
 	Seen time.Time `json:"seen"` // last; for a suspect, first
+	// Other is how many checks in a row found a list that is neither the known one nor the one before; of a suspect.
+	Other int `json:"other,omitempty"`
 }
+
+// restless is after how many checks, each with another list than the one before, the latest is believed all the same: a
+// list that never comes twice must not hide what it promises.
+const restless = 5
 
 // NewContract is a contract to be kept with the check that showed it.
 type NewContract struct {
 	Contract Contract
 	Before   *KnownContract // whose place it takes; nil for the first of its key
 	Event    *Event         // nil for the first of its key
+	Restless bool           // it was not seen twice: the list is another one at every check
 }
 
 // observeContract notes the tool list that a check found. The first of its key is believed at once, one that differs from
@@ -67,8 +95,14 @@ func (s State) observeContract(e Endpoint, c Check) (State, *NewContract) {
 		return s.seenContract(known, at), nil
 	}
 	if known >= 0 && (s.Suspect == nil || s.Suspect.Key != found.Key || s.Suspect.Hash != found.Hash) {
-		s.Suspect = &KnownContract{Key: found.Key, Hash: found.Hash, Seen: at}
-		return s, nil
+		suspect := KnownContract{Key: found.Key, Hash: found.Hash, Seen: at, Other: 1}
+		if s.Suspect != nil && s.Suspect.Key == found.Key {
+			suspect.Other = s.Suspect.Other + 1
+		}
+		s.Suspect = &suspect
+		if suspect.Other < restless {
+			return s, nil
+		}
 	}
 	added := NewContract{Contract: Contract{
 		ID: NewID("con"), EndpointID: e.ID, Key: found.Key, Hash: found.Hash, FirstSeen: at, LastSeen: at, Present: true,
@@ -77,10 +111,11 @@ func (s State) observeContract(e Endpoint, c Check) (State, *NewContract) {
 	if known >= 0 {
 		added.Contract.FirstSeen = s.Suspect.Seen
 		added.Before = &s.Contracts[known]
+		added.Restless = s.Suspect.Other >= restless
 		added.Event = &Event{ID: NewID("evt"), EndpointID: e.ID, At: s.Suspect.Seen, Kind: EventContractChanged}
 	}
 	s.Suspect = nil
-	return s.withContract(KnownContract{added.Contract.ID, found.Key, found.Hash, at}), &added
+	return s.withContract(KnownContract{ID: added.Contract.ID, Key: found.Key, Hash: found.Hash, Seen: at}), &added
 }
 
 // seenContract notes that a known contract was seen once more.
@@ -110,6 +145,9 @@ func (n *NewContract) Compare(before []byte) {
 	}
 	n.Contract.Changes = tidyChanges(changes)
 	n.Event.Severity, n.Event.Title = summary(n.Contract.Changes)
+	if n.Restless {
+		n.Event.Title = clipRunes("At every check another list. "+n.Event.Title, maxChangeText)
+	}
 	n.Event.Data = contractData(n.Contract)
 }
 

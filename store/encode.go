@@ -151,6 +151,7 @@ type evidenceJSON struct {
 	Contracts    []KnownContract `json:"contracts,omitempty"`
 	Suspect      *KnownContract  `json:"suspect,omitempty"`
 	TranscriptAt time.Time       `json:"transcript_at,omitzero"`
+	ContractTold Told            `json:"contract_told,omitzero"`
 }
 
 // EncodeEvidence returns the parts of a state that databases keep as JSON: all but Status, Since, LastCheckID and
@@ -158,6 +159,7 @@ type evidenceJSON struct {
 func EncodeEvidence(s State) ([]byte, error) {
 	evidence, err := json.Marshal(evidenceJSON{
 		s.Streak, s.Down, s.Failure, s.Kind, s.Era, s.Height, s.HeightSince, s.Memory, s.Contracts, s.Suspect, s.TranscriptAt,
+		s.ContractTold,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("write state: %w", err)
@@ -174,5 +176,6 @@ func DecodeEvidence(s *State, evidence []byte) error {
 	s.Streak, s.Down, s.Failure = e.Streak, e.Down, e.Failure
 	s.Kind, s.Era, s.Height, s.HeightSince = e.Kind, e.Era, e.Height, e.HeightSince
 	s.Memory, s.Contracts, s.Suspect, s.TranscriptAt = e.Memory, e.Contracts, e.Suspect, e.TranscriptAt
+	s.ContractTold = e.ContractTold
 	return nil
 }

@@ -56,6 +56,9 @@ type State struct {
 	Contracts []KnownContract
 	Suspect   *KnownContract
 
+	// ContractTold is how many changes of contracts channels were told of, and since when.
+	ContractTold Told
+
 	// TranscriptAt is when the check started whose transcript is kept as that of the last good one.
 	TranscriptAt time.Time
 }
