@@ -43,6 +43,17 @@ func (c Contract) Under() string {
 // MoreTools is how many tools are not named.
 func (c Contract) MoreTools() int { return c.Count - len(c.Tools) }
 
+// maxShownChanges is how many changes a page names: the worst come first, and the API has all of them.
+const maxShownChanges = 20
+
+// ShownChanges are the changes that are named.
+func (c Contract) ShownChanges() []probe.Change {
+	return c.Changes[:min(len(c.Changes), maxShownChanges)]
+}
+
+// MoreChanges is how many changes are not named.
+func (c Contract) MoreChanges() int { return len(c.Changes) - len(c.ShownChanges()) }
+
 // Event is a line of an endpoint's timeline.
 type Event struct {
 	At       time.Time
