@@ -82,7 +82,8 @@ func (c *conversation) plainRPC(f *Failure) bool {
 	case ClassRPCError:
 		status := c.result.Steps[len(c.result.Steps)-1].HTTPStatus
 		broken := f.Code > 0 && (status >= http.StatusInternalServerError || status == http.StatusRequestTimeout) && !unknownWords.MatchString(f.Message)
-		return slices.Contains(foreignCodes, f.Code) || f.Code > 0 && !broken
+		refused := strings.Contains(strings.ToLower(f.Message), "method") && unknownWords.MatchString(f.Message)
+		return slices.Contains(foreignCodes, f.Code) || refused || f.Code > 0 && !broken
 	case ClassInvalidEnvelope:
 		return true // a node that leaves out jsonrpc
 	case ClassInvalidJSON:
@@ -141,6 +142,7 @@ var trails = map[string][]struct {
 // it does not know; zero when it has refused none yet.
 func (c *conversation) hunt(ctx context.Context, refusal int) *Failure {
 	trail := trails[transportOf(c.url)]
+	warned := len(c.result.Warnings)
 	var a answer
 	for i, t := range trail {
 		q := question{step: t.method, method: t.method}
@@ -149,10 +151,12 @@ func (c *conversation) hunt(ctx context.Context, refusal int) *Failure {
 		}
 		a = c.ask(ctx, q)
 		if rippled(a) {
+			c.forgetTrail(warned, "")
 			return c.chainFrom(ctx, presetOf(KindXRPL), nil)
 		}
 		for _, kind := range t.families {
 			if p := presetOf(kind); p.speaks(t.method, a) {
+				c.forgetTrail(warned, t.method)
 				return c.pursue(ctx, p, t.method, a)
 			}
 		}
@@ -166,6 +170,14 @@ func (c *conversation) hunt(ctx context.Context, refusal int) *Failure {
 		}
 	}
 	return c.lost(a)
+}
+
+// forgetTrail drops the warnings about how methods were refused that nobody had to know, except those of the step keep.
+func (c *conversation) forgetTrail(from int, keep string) {
+	trail := slices.DeleteFunc(slices.Clone(c.result.Warnings[from:]), func(w Warning) bool {
+		return w.Step != keep && (w.Class == ClassInvalidEnvelope || w.Class == ClassIDMismatch)
+	})
+	c.result.Warnings = append(c.result.Warnings[:from], trail...)
 }
 
 // lost ends a hunt that came to nothing.

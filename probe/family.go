@@ -55,6 +55,9 @@ func (t Target) chainProblems() []Problem {
 		add("chain.syncing", "is how many blocks behind are too many, and must not be less than lagging")
 	}
 	p := presetOf(t.Kind)
+	if p != nil && options.ID != "" && len(options.ID) <= maxFact && p.onlyNumericChains() && !isDecimal(p.canonical(options.ID)) {
+		add("chain.id", "%q is neither the name of a chain that is known nor a number", clip(options.ID, 60))
+	}
 	if p != nil && p.Calls[0].Get != "" && !slices.Contains(p.Transports, t.transport()) {
 		add("url", "%s speaks REST: use %s", p.Title, strings.Join(p.Transports, " or "))
 	}
@@ -69,6 +72,20 @@ func (t Target) chainProblems() []Problem {
 	}
 	return problems
 }
+
+// onlyNumericChains reports whether the ids of the family's chains are numbers in every way of asking for them.
+func (p *preset) onlyNumericChains() bool {
+	for _, calls := range p.everyCalls() {
+		for _, c := range calls {
+			if !c.Read.Chain.isZero() && !c.Read.Chain.encoding.isNumber() {
+				return false
+			}
+		}
+	}
+	return p.numericChains()
+}
+
+func isDecimal(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // transport returns what the target is reached by, as presets name it; empty for a command.
 func (t Target) transport() string {

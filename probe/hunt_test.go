@@ -25,6 +25,7 @@ func TestTheSearchGoesOnPastRefusals(t *testing.T) {
 		{"an error with a code", `500 {"result":null,"error":{"code":-32601,"message":"Method not found"},"id":ID}`, bitcoin, probe.KindBitcoin},
 		{"nothing, as btcd does", "200 ", bitcoin, probe.KindBitcoin},
 		{"that they warm up, as bitcoind does", `500 {"result":null,"error":{"code":-28,"message":"Verifying blocks…"},"id":ID}`, bitcoin, probe.KindBitcoin},
+		{"-32004, as EIP-1474 has it", `200 {"jsonrpc":"2.0","id":ID,"error":{"code":-32004,"message":"Method not supported"}}`, bitcoin, probe.KindBitcoin},
 		{"params of another form, as rippled wants them", "400 params unparseable", map[string]string{
 			"eth_blockNumber": `200 {"result":{"status":"error","error":"unknownCmd","error_code":32}}`,
 			"server_state":    `200 {"result":{"status":"success","state":{"server_state":"full","validated_ledger":{"seq":840000}}}}`,
@@ -41,6 +42,11 @@ func TestTheSearchGoesOnPastRefusals(t *testing.T) {
 			r := ask(t, probe.Target{Kind: probe.KindAuto, URL: newAgent(t, answers).URL})
 			if r.Kind != c.kind {
 				t.Errorf("found %s, want %s: %s\n%+v", r.Kind, c.kind, stepLine(r.Steps), r.Failure)
+			}
+			for _, w := range r.Warnings {
+				if c.knows != nil && c.knows[w.Step] == "" {
+					t.Errorf("a warning about a method that is not known: %+v", w)
+				}
 			}
 			if c.knows != nil && (r.Facts.Height == nil || *r.Facts.Height != 840_000) {
 				t.Errorf("facts %+v", r.Facts)

@@ -91,6 +91,9 @@ func TestChainTargets(t *testing.T) {
 		"limits the wrong way round":      {probe.Target{Kind: probe.KindEVM, URL: "https://node.example", Options: chain(probe.Chain{Lagging: 10, Syncing: 5})}, "chain.syncing"},
 		"limits below zero":               {probe.Target{Kind: probe.KindEVM, URL: "https://node.example", Options: chain(probe.Chain{Lagging: -1})}, "chain"},
 		"a very long chain":               {probe.Target{Kind: probe.KindEVM, URL: "https://node.example", Options: chain(probe.Chain{ID: strings.Repeat("x", 300)})}, "chain.id"},
+		"a chain that nobody knows":       {probe.Target{Kind: probe.KindEVM, URL: "https://node.example", Options: chain(probe.Chain{ID: "ethereumm"})}, "chain.id"},
+		"a chain that is not numbered":    {probe.Target{Kind: probe.KindCometBFT, URL: "https://node.example", Options: chain(probe.Chain{ID: "ours-1"})}, ""},
+		"a chain by its number":           {probe.Target{Kind: probe.KindEVM, URL: "https://node.example", Options: chain(probe.Chain{ID: "0xC72dd9d5e883e"})}, ""},
 	} {
 		var fields []string
 		for _, p := range tc.target.Validate() {
