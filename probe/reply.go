@@ -199,6 +199,8 @@ func (c *conversation) judgeBody(ctx context.Context, a *answer, r *reading, wat
 		return &problem{ClassContentType, a.status, fmt.Sprintf("answered with %s in place of JSON-RPC%s", orNone(r.media), after(a.words))}
 	case bad.class == ClassInvalidJSON && a.words != "" && body[0] != '{' && body[0] != '[':
 		return &problem{bad.class, a.status, bad.message + after(clip(a.words, 80))}
+	case strings.HasPrefix(bad.message, neither) && (quotaWords(a.words) || authWords(a.words)):
+		return c.problemOf(&rpcError{Code: a.status, Message: a.words})
 	case strings.HasPrefix(bad.message, neither) && a.words != "":
 		return &problem{bad.class, a.status, bad.message + after(clip(a.words, 200))}
 	default:

@@ -3,6 +3,7 @@ package probe
 import (
 	"bytes"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -33,7 +34,8 @@ func (c *conversation) statusSpeaks(q question, a *answer, r *reading) *problem 
 	case a.status == http.StatusMisdirectedRequest,
 		(a.status == http.StatusForbidden || a.status == http.StatusBadRequest) && hostWords(c.answerWords(a)):
 		return &problem{ClassHostRejected, a.status, words}
-	case a.status == http.StatusForbidden && quotaWords(c.answerWords(a)):
+	case (a.status == http.StatusForbidden || a.rpc == nil && (a.status == http.StatusBadRequest || a.status == http.StatusServiceUnavailable)) &&
+		quotaWords(c.answerWords(a)):
 		return &problem{ClassRateLimited, a.status, words}
 	case a.status == http.StatusForbidden:
 		return c.forbidden(a, words)
@@ -175,7 +177,7 @@ func hostWords(s string) bool {
 
 // quotaWords reports whether a message says in words what a 429 says by number.
 func quotaWords(s string) bool {
-	s = strings.ToLower(s)
+	s = costly.ReplaceAllString(strings.ToLower(s), "")
 	for _, words := range []string{
 		"rate limit", "ratelimit", "rate-limit", "too many requests", "quota", "request limit", "limit exceeded", "requests limited to",
 		"reached the free tier", "/billing", "capacity exceeded", "capacity limit", "exceeded its compute units", "throttled", "usage limit",
@@ -185,19 +187,26 @@ func quotaWords(s string) bool {
 			return true
 		}
 	}
-	return false
+	return allowance.MatchString(s)
 }
+
+// allowance finds sentences about an allowance that is used up, in either order: "exceeded its … requests capacity",
+// "request rate exceeded", "daily credit limit". What a call may cost or return is no such allowance.
+var allowance = regexp.MustCompile(`exceed.{0,60}(capacity|request rate|requests per|credit|daily|monthly)|(capacity|request rate|requests per.{0,20}|credits?|daily.{0,30}|monthly.{0,30}) (was |has been |is )?(exceeded|reached)`)
+
+// costly finds limits of what one call may cost, which have words in common with quotas.
+var costly = regexp.MustCompile(`(gas|size|length|depth|memory) limit exceeded`)
 
 // authWords reports whether a message says in words what a 401 says by number.
 func authWords(s string) bool {
 	s = strings.ToLower(s)
 	if strings.HasPrefix(s, "unauthorized") || strings.HasPrefix(s, "unauthenticated") || strings.HasPrefix(s, "not authenticated") ||
-		strings.HasPrefix(s, "not authorized") || strings.HasPrefix(s, "not authorised") {
+		strings.HasPrefix(s, "forbidden") || strings.HasPrefix(s, "not authorized") || strings.HasPrefix(s, "not authorised") {
 		return true
 	}
 	for _, words := range []string{
 		"must be authenticated", "must authenticate", "authentication required", "authentication failed", "authorization required",
-		"missing api key", "missing required authorization header", "api key is missing", "api key required", "api key is required", "invalid api key", "api key is invalid",
+		"missing api key", "missing authentication", "api key disabled", "jwt expired", "token expired", "login required", "missing required authorization header", "api key is missing", "api key required", "api key is required", "invalid api key", "api key is invalid",
 	} {
 		if strings.Contains(s, words) {
 			return true
