@@ -68,7 +68,7 @@ func (c *conversation) chainFrom(ctx context.Context, p *preset, first *answer) 
 			c.result.Kind = p.Kind
 		}
 	}
-	return c.judgeChain(p, &s)
+	return c.judgeChain(ctx, p, &s)
 }
 
 // askCall asks one call of a preset.
@@ -427,7 +427,7 @@ func (r rule) fits(d *tree) bool {
 }
 
 // judgeChain judges what all calls have told together.
-func (c *conversation) judgeChain(p *preset, s *sighting) *Failure {
+func (c *conversation) judgeChain(ctx context.Context, p *preset, s *sighting) *Failure {
 	memory := &c.result.Memory
 	memory.Since = nil
 	if c.target.Options.Chain.ID != "" && s.head.Chain == "" {
@@ -446,6 +446,7 @@ func (c *conversation) judgeChain(p *preset, s *sighting) *Failure {
 		return c.failure(a)
 	}
 	v := view{head: s.head, before: c.target.Memory, peers: c.target.Peers, limits: limits, unit: p.Unit}
+	v.head.Mark = c.askLandmark(ctx, p, v)
 	j := v.judge()
 	for _, f := range j.findings {
 		c.show(s.headStep, f)

@@ -169,12 +169,20 @@ func (v view) halted(still bool) bool {
 	return len(peers) > 0
 }
 
-// fork compares block hashes at the height of the head, as peers at that height tell them and as peers one block ahead
-// name their parent; where nobody tells, at the height below. A head that most others do not have is a fork of its own.
-// Tips differ for moments on every chain: deeper blocks would say more, and cost a call each.
+// fork compares block hashes: at the landmark below the head; where nobody tells of it, at the height of the head, as
+// peers at that height tell it and as peers one block ahead name their parent; else at the height below. A block that most
+// others do not have is a fork of its own, with one other it is a disagreement.
 func (v view) fork() []finding {
 	height, own := v.head.Height, v.head.Hash
-	votes := v.hashesAt(height)
+	var votes map[string]int
+	if m := v.head.Mark; m != nil {
+		height, own = m.Height, m.Hash
+		votes = v.marksAt(height)
+	}
+	if len(votes) == 0 {
+		height, own = v.head.Height, v.head.Hash
+		votes = v.hashesAt(height)
+	}
 	if len(votes) == 0 && height > 0 {
 		height, own = height-1, v.head.Parent
 		votes = v.hashesAt(height)

@@ -27,6 +27,7 @@ type Head struct {
 	Height   uint64        `json:"height"`
 	Hash     string        `json:"hash,omitempty"`
 	Parent   string        `json:"parent,omitempty"`
+	Mark     *Mark         `json:"mark,omitempty"`  // a block below the head, at a height that others tell of, too
 	Time     time.Time     `json:"time,omitzero"`   // of the block, by the chain's clock; zero when the chain does not tell
 	Asked    time.Time     `json:"asked"`           // when the request was sent
 	Seen     time.Time     `json:"seen"`            // when the answer was there

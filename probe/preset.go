@@ -30,6 +30,7 @@ type preset struct {
 	Calls        []call        `json:"calls"`                  // in this order; the first is the liveness
 	Instead      []variant     `json:"instead,omitempty"`
 	Subscription *subscription `json:"subscription,omitempty"`
+	Landmark     *landmark     `json:"landmark,omitempty"`
 	Errors       []errorRule   `json:"errors,omitempty"` // the first that fits an error says what it means
 
 	Default chainData   `json:"default"` // what is assumed of a chain that is not in Chains
