@@ -48,7 +48,14 @@ func heads(ctx context.Context, prober *probe.Prober, t probe.Target, urls []str
 	var asking sync.WaitGroup
 	for i, url := range urls {
 		asking.Go(func() {
-			found[i] = prober.Probe(ctx, peerTarget(t, url))
+			peer := peerTarget(t, url)
+			found[i] = prober.Probe(ctx, peer)
+			if head := found[i].Memory.Head; head != nil {
+				peer.Kind, peer.Peers = found[i].Kind, []probe.Head{*head} // one that knows of others also tells of an older block
+				if again := prober.Probe(ctx, peer); again.Memory.Head != nil {
+					found[i] = again
+				}
+			}
 		})
 	}
 	asking.Wait()
