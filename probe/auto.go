@@ -218,7 +218,8 @@ func (p *preset) speaks(method string, a answer) bool {
 		return false
 	}
 	d := newTree(a.result)
-	for _, call := range p.Calls {
+	for i := range p.Calls {
+		call := &p.Calls[i]
 		if call.Method != method || call.Need != needMust {
 			continue
 		}

@@ -72,7 +72,7 @@ func (c *conversation) chainFrom(ctx context.Context, p *preset, first *answer) 
 }
 
 // askCall asks one call of a preset.
-func (c *conversation) askCall(ctx context.Context, p *preset, call call) answer {
+func (c *conversation) askCall(ctx context.Context, p *preset, call *call) answer {
 	switch {
 	case call.Get != "":
 		return c.askDocument(ctx, p, call)
@@ -87,7 +87,7 @@ func (c *conversation) askCall(ctx context.Context, p *preset, call call) answer
 }
 
 // hear takes in what an answer says. A failure ends the conversation.
-func (c *conversation) hear(p *preset, call call, a answer, s *sighting) *Failure {
+func (c *conversation) hear(p *preset, call *call, a answer, s *sighting) *Failure {
 	if a.problem == nil {
 		c.take(p, call, &a, s)
 	}
@@ -98,7 +98,7 @@ func (c *conversation) hear(p *preset, call call, a answer, s *sighting) *Failur
 }
 
 // excuse returns the failure that a problem is, nil when the node is well all the same.
-func (c *conversation) excuse(call call, a *answer) *Failure {
+func (c *conversation) excuse(call *call, a *answer) *Failure {
 	class := a.problem.class
 	switch {
 	case a.rpc != nil && (class == ClassHeadLagging || class == ClassSyncing || class == ClassHeadBehind):
@@ -126,7 +126,7 @@ func (c *conversation) excuse(call call, a *answer) *Failure {
 var oddAnswers = []Class{ClassHTTPStatus, ClassAssertionFailed, ClassInvalidJSON, ClassInvalidEnvelope, ClassContentType, ClassIDMismatch}
 
 // tagOnly reports whether a call only asks for a block that not every chain has.
-func (c call) tagOnly() bool {
+func (c *call) tagOnly() bool {
 	return c.Need == needMay && (!c.Read.Finalized.isZero() || !c.Read.Safe.isZero())
 }
 
@@ -181,7 +181,7 @@ func (c *conversation) failWith(a *answer, p problem) {
 }
 
 // take reads an answer. It leaves a problem in a when the answer is not what the family answers.
-func (c *conversation) take(p *preset, call call, a *answer, s *sighting) {
+func (c *conversation) take(p *preset, call *call, a *answer, s *sighting) {
 	if remark, ok := call.Statuses[a.status]; ok && call.Get != "" && remark.Class != "" {
 		c.remarkOn(a, finding{class: remark.Class, message: remark.Note}, s)
 		if a.problem != nil {
@@ -208,7 +208,7 @@ func (c *conversation) take(p *preset, call call, a *answer, s *sighting) {
 }
 
 // check reports what an answer lacks that every answer of the family has.
-func (c call) check(d *tree) error {
+func (c *call) check(d *tree) error {
 	for _, v := range c.Must {
 		if err := d.shaped(v); err != nil {
 			if _, missing := errors.AsType[absent](err); missing {
@@ -231,7 +231,7 @@ func (c call) check(d *tree) error {
 }
 
 // takeChain reads which chain it is, and compares it with the one it must be.
-func (c *conversation) takeChain(p *preset, call call, a *answer, d *tree, s *sighting) {
+func (c *conversation) takeChain(p *preset, call *call, a *answer, d *tree, s *sighting) {
 	if call.Read.Chain.isZero() {
 		return
 	}
@@ -256,7 +256,7 @@ func (c *conversation) takeChain(p *preset, call call, a *answer, d *tree, s *si
 }
 
 // takeHead reads the newest block.
-func (c *conversation) takeHead(call call, a *answer, d *tree, s *sighting) {
+func (c *conversation) takeHead(call *call, a *answer, d *tree, s *sighting) {
 	r := call.Read
 	if r.Height.isZero() {
 		return
@@ -307,7 +307,7 @@ func (c *conversation) takeHead(call call, a *answer, d *tree, s *sighting) {
 }
 
 // takeTags reads the last final and the last safe block. A chain without them is none the worse.
-func (c *conversation) takeTags(call call, a *answer, d *tree, s *sighting) {
+func (c *conversation) takeTags(call *call, a *answer, d *tree, s *sighting) {
 	for _, tag := range []struct {
 		v    value
 		into **uint64
@@ -325,7 +325,7 @@ func (c *conversation) takeTags(call call, a *answer, d *tree, s *sighting) {
 }
 
 // takeSync reads what the node says about its own progress, and whatever else its preset finds wrong.
-func (c *conversation) takeSync(call call, a *answer, d *tree, s *sighting) {
+func (c *conversation) takeSync(call *call, a *answer, d *tree, s *sighting) {
 	for _, way := range call.Distance {
 		if blocks, ok := way.read(d, s.head); ok {
 			s.distance, s.class, s.syncStep = &blocks, way.Class, a.step
@@ -368,7 +368,7 @@ func (c *conversation) remarkOn(a *answer, f finding, s *sighting) {
 }
 
 // takeRest reads what is told besides.
-func (c *conversation) takeRest(call call, d *tree) {
+func (c *conversation) takeRest(call *call, d *tree) {
 	r := call.Read
 	if !r.Software.isZero() {
 		if version, err := d.text(r.Software); err == nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // askDocument asks a REST call. In a family with an envelope of its own the document comes in that envelope.
-func (c *conversation) askDocument(ctx context.Context, p *preset, call call) answer {
+func (c *conversation) askDocument(ctx context.Context, p *preset, call *call) answer {
 	a := c.document(ctx, call.name(), call.Get, nil)
 	if a.problem != nil {
 		return a
@@ -26,7 +26,7 @@ func (c *conversation) askDocument(ctx context.Context, p *preset, call call) an
 }
 
 // wantsBody reports whether anything is read from the body of a call's answer.
-func (c call) wantsBody() bool {
+func (c *call) wantsBody() bool {
 	r := c.Read
 	return len(c.Must)+len(c.Equal)+len(c.Distance)+len(c.Findings) > 0 || !r.Height.isZero() || !r.Chain.isZero() ||
 		!r.Finalized.isZero() || !r.Safe.isZero() || !r.Software.isZero() || !r.Peers.isZero()

@@ -303,7 +303,7 @@ func validateCalls(calls []call) (errs []error) {
 }
 
 // name returns the name of the call's step.
-func (c call) name() string {
+func (c *call) name() string {
 	switch {
 	case c.Step != "":
 		return c.Step
@@ -316,7 +316,7 @@ func (c call) name() string {
 }
 
 // callsFor returns the calls for an endpoint.
-func (p *preset) callsFor(u *url.URL) []call {
+func (p *preset) callsFor(u *url.URL) []*call {
 	calls := p.Calls
 	for _, v := range p.Instead {
 		if v.URL.MatchString(u.Path) {
@@ -324,9 +324,13 @@ func (p *preset) callsFor(u *url.URL) []call {
 			break
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(calls), func(c call) bool {
-		return len(c.Transports) > 0 && !slices.Contains(c.Transports, transportOf(u))
-	})
+	wanted := make([]*call, 0, len(calls))
+	for i := range calls {
+		if c := &calls[i]; len(c.Transports) == 0 || slices.Contains(c.Transports, transportOf(u)) {
+			wanted = append(wanted, c)
+		}
+	}
+	return wanted
 }
 
 // transportOf returns the scheme of u as presets name it: without TLS.
