@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,6 +18,8 @@ import (
 type sighting struct {
 	head     Head
 	headStep int // index into Result.Steps; -1 while no height is known
+
+	kept map[string]string // by name, what later calls ask with
 
 	finalized, safe *uint64
 	finalStep       int
@@ -49,7 +53,8 @@ func (c *conversation) chainFrom(ctx context.Context, p *preset, first *answer) 
 	s := sighting{headStep: -1}
 	refused := map[string]bool{} // methods that the node does not know: they are not asked for twice
 	for i, call := range p.callsFor(c.url) {
-		if refused[call.Method] {
+		call, ok := s.filled(call)
+		if refused[call.Method] || !ok {
 			continue
 		}
 		var a answer
@@ -69,6 +74,32 @@ func (c *conversation) chainFrom(ctx context.Context, p *preset, first *answer) 
 		}
 	}
 	return c.judgeChain(ctx, p, &s)
+}
+
+// filled returns a call with what earlier ones have told in its parameters, and whether all of that is known.
+func (s *sighting) filled(wanted *call) (*call, bool) {
+	if !bytes.Contains(wanted.Params, []byte(`"$`)) {
+		return wanted, true
+	}
+	params := wanted.Params
+	if s.headStep >= 0 {
+		params = bytes.ReplaceAll(params, []byte(`"$height"`), strconv.AppendUint(nil, s.head.Height, 10))
+	}
+	for name, text := range s.kept {
+		quoted, _ := json.Marshal(text) //nolint:errchkjson // a string always can be
+		params = bytes.ReplaceAll(params, []byte(`"$`+name+`"`), quoted)
+	}
+	filled := *wanted
+	filled.Params = params
+	return &filled, !bytes.Contains(params, []byte(`"$`))
+}
+
+// keep remembers what later calls ask with.
+func (s *sighting) keep(name, text string) {
+	if s.kept == nil {
+		s.kept = map[string]string{}
+	}
+	s.kept[name] = text
 }
 
 // askCall asks one call of a preset.
@@ -203,7 +234,7 @@ func (c *conversation) take(p *preset, call *call, a *answer, s *sighting) {
 	if a.problem == nil {
 		c.takeTags(call, a, d, s)
 		c.takeSync(call, a, d, s)
-		c.takeRest(call, d)
+		c.takeRest(call, d, s)
 	}
 }
 
@@ -368,8 +399,17 @@ func (c *conversation) remarkOn(a *answer, f finding, s *sighting) {
 }
 
 // takeRest reads what is told besides.
-func (c *conversation) takeRest(call *call, d *tree) {
+func (c *conversation) takeRest(call *call, d *tree, s *sighting) {
 	r := call.Read
+	for name, v := range call.Keep {
+		if text, err := d.text(v); err == nil && len(text) <= maxFact && !strings.Contains(text, "$") {
+			s.keep(name, text)
+		}
+	}
+	if hash, err := d.text(r.HeadHash); !r.HeadHash.isZero() && err == nil && s.headStep >= 0 {
+		s.head.Hash = c.text(hash, maxFact)
+		c.result.Facts.HeadHash = s.head.Hash
+	}
 	if !r.Software.isZero() {
 		if version, err := d.text(r.Software); err == nil {
 			c.result.Facts.ServerVersion = c.text(version, maxFact)

@@ -69,6 +69,7 @@ type call struct {
 	Distance []distance                 `json:"distance,omitempty"` // how far the node is from where it should be; the first that is there counts
 	Findings []rule                     `json:"findings,omitempty"`
 	Statuses map[int]remark             `json:"statuses,omitempty"` // of a GET: other statuses than 200 with a body of the same kind
+	Keep     map[string]value           `json:"keep,omitempty"`     // what later calls ask with: "$name" in their params stands for it, "$height" for the head's height
 }
 
 // need says what it means when a call fails.
@@ -85,6 +86,7 @@ const (
 type reads struct {
 	Height    value `json:"height,omitzero"`
 	Hash      value `json:"hash,omitzero"`
+	HeadHash  value `json:"head_hash,omitzero"` // of the head that another call told of
 	Parent    value `json:"parent,omitzero"`
 	Time      value `json:"time,omitzero"`
 	Chain     value `json:"chain,omitzero"` // its id; a number is written in decimal

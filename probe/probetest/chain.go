@@ -101,6 +101,9 @@ func (x *exchange) chainStep() string {
 	if json.Unmarshal(x.Body, &message) == nil && message.Command != "" {
 		return message.Command
 	}
+	if x.RPCMethod == "chain_getBlockHash" && string(x.Params) != "[0]" {
+		return "chain_getBlockHash head"
+	}
 	for _, tag := range []string{"finalized", "safe", "final"} {
 		if strings.Contains(string(x.Params), `"`+tag+`"`) {
 			return x.RPCMethod + " " + tag
@@ -193,9 +196,14 @@ var chainAnswers = map[string]map[string]string{
 		"subscribe": `{}`,
 	},
 	"substrate": {
-		"system_health":           `{"peers":12,"isSyncing":false,"shouldHavePeers":true}`,
-		"chain_getBlockHash":      `«"0x91b171bb158e2d3848fa23a9f1c25182fb8e20313b2c1eb49219da7a70ce90c3"»`,
-		"chain_getHeader":         `{"parentHash":"PARENT","number":"HEX"}`,
+		"system_health":      `{"peers":12,"isSyncing":false,"shouldHavePeers":true}`,
+		"chain_getBlockHash": `«"0x91b171bb158e2d3848fa23a9f1c25182fb8e20313b2c1eb49219da7a70ce90c3"»`,
+		"chain_getHeader":    `{"parentHash":"PARENT","number":"HEX"}`,
+
+		"chain_getBlockHash head":   `"HASH"`,
+		"chain_getFinalizedHead":    `"finalized"`,
+		"chain_getHeader finalized": `{"parentHash":"PARENT","number":"FHEX"}`,
+
 		"system_syncState":        `{"startingBlock":1,"currentBlock":HEIGHT,"highestBlock":HEIGHT}`,
 		"chain_subscribeNewHeads": `"aBcD"`,
 	},
