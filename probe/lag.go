@@ -152,8 +152,8 @@ func (l lagging) words() string {
 }
 
 // halted reports whether it is the chain that stands still and not this endpoint: every other fresh endpoint, at least
-// one, has stood at this very height for too long as well. Still says whether this endpoint is known to; its age may tell
-// before its history does.
+// one, has stood at this very height for too long as well. Still says whether this endpoint is known to; the age of a
+// block may tell before the history of an endpoint does.
 func (v view) halted(still bool) bool {
 	limit := v.limits.standstill()
 	old := v.limits.maxAge > 0 && !v.head.Time.IsZero() && v.head.Seen.Sub(v.head.Time) > v.limits.maxAge
@@ -162,7 +162,8 @@ func (v view) halted(still bool) bool {
 	}
 	peers := v.fresh()
 	for _, p := range peers {
-		if p.Height != v.head.Height || p.Since.IsZero() || v.head.Seen.Sub(p.Since) <= limit {
+		stands := !p.Since.IsZero() && v.head.Seen.Sub(p.Since) > limit || !p.Time.IsZero() && v.head.Seen.Sub(p.Time) > limit
+		if p.Height != v.head.Height || !stands {
 			return false
 		}
 	}
