@@ -104,6 +104,7 @@ func TestHeadVerdicts(t *testing.T) {
 		"all stand still": {head: timeless(ago(0, 1000)), before: remembering(since(5*minute, ago(minute, 1000))), peers: peers(since(5*minute, ago(0, 1000)), since(6*minute, ago(10*second, 1000))),
 			lag: number(0), want: []string{"chain_halted"}, says: "all 3 endpoints"},
 		"all stand still, as the age of the block tells at the first look": {head: aged(hour, ago(0, 1000)), peers: peers(since(5*minute, ago(0, 1000))), lag: number(0), want: []string{"chain_halted"}},
+		"one that is registered twice stands still alone":                  {head: from("node:443", aged(hour, ago(0, 1000))), peers: peers(from("node:443", aged(hour, ago(0, 1000)))), want: []string{"head_behind"}},
 		"all were found standing still":                                    {head: aged(hour, ago(0, 1000)), peers: peers(aged(hour, ago(0, 1000)), aged(hour, ago(0, 1000))), lag: number(0), want: []string{"chain_halted"}},
 		"the others go on": {head: timeless(ago(0, 1000)), before: remembering(since(5*minute, ago(minute, 1000))), peers: peers(since(5*minute, ago(0, 1000)), ago(0, 1030)),
 			lag: number(0), want: []string{"head_stalled"}},

@@ -18,6 +18,9 @@ func (v view) fresh() []Head {
 	var fresh []Head
 	for _, p := range v.peers[:min(len(v.peers), maxPeers)] {
 		age := v.head.Seen.Sub(p.Seen)
+		if p.Origin != "" && p.Origin == v.head.Origin {
+			continue // the same node under another address: it bears out nothing, and is no sign that the chain has halted
+		}
 		if p.Chain != "" && p.Chain == v.head.Chain && age <= max(2*p.Every, freshFor) && age >= -freshFor {
 			fresh = append(fresh, p)
 		}

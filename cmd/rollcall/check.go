@@ -51,7 +51,9 @@ func heads(ctx context.Context, prober *probe.Prober, t probe.Target, urls []str
 			peer := peerTarget(t, url)
 			found[i] = prober.Probe(ctx, peer)
 			if head := found[i].Memory.Head; head != nil {
-				peer.Kind, peer.Peers = found[i].Kind, []probe.Head{*head} // one that knows of others also tells of an older block
+				other := *head
+				other.Origin = ""
+				peer.Kind, peer.Peers = found[i].Kind, []probe.Head{other} // one that knows of others also tells of an older block
 				if again := prober.Probe(ctx, peer); again.Memory.Head != nil {
 					found[i] = again
 				}
