@@ -103,14 +103,14 @@ func firstDay(now time.Time) time.Time {
 }
 
 // days adds up hours by the day, oldest first, with the days on which nothing was measured.
-func days(hours []store.UptimeHour, now time.Time) []web.Day {
+func days(hours []store.Rollup, now time.Time) []web.Day {
 	first := firstDay(now)
 	all := make([]web.Day, statusDays)
 	for i := range all {
 		all[i].Date = first.AddDate(0, 0, i)
 	}
 	for _, h := range hours {
-		i := int(h.Hour.UTC().Sub(first) / (24 * time.Hour))
+		i := int(h.Begin.UTC().Sub(first) / (24 * time.Hour))
 		if i >= 0 && i < len(all) {
 			all[i].Counts = all[i].Counts.Plus(h.Counts)
 		}

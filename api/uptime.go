@@ -110,7 +110,7 @@ func (s *Server) uptime(ctx context.Context, e store.Endpoint, window string) (U
 }
 
 // addUp merges hours of one endpoint, and counts the locations they were measured from.
-func addUp(hours []store.UptimeHour) (sum store.UptimeHour, locations int, err error) {
+func addUp(hours []store.Rollup) (sum store.Rollup, locations int, err error) {
 	seen := map[string]bool{}
 	for _, h := range hours {
 		sum.Counts = sum.Counts.Plus(h.Counts)

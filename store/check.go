@@ -1,6 +1,10 @@
 package store
 
 import (
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rollcallhq/rollcall/probe"
@@ -22,9 +26,53 @@ type Check struct {
 func NewCheck(endpointID, location string, scheduledAt time.Time, r probe.Result) Check {
 	t := NewTranscript(r.Transcript)
 	r.Transcript = nil
+	scheduledAt = Stamp(scheduledAt)
 	return Check{
-		ID: NewID("chk"), EndpointID: endpointID, Location: location, ScheduledAt: scheduledAt, Result: r, Transcript: t,
+		ID:         CheckID(endpointID, location, scheduledAt),
+		EndpointID: endpointID, Location: location, ScheduledAt: scheduledAt, Result: r, Transcript: t,
 	}
+}
+
+// CheckID returns the id of the check of a slot. It follows from the slot alone, so that it takes no room where checks are
+// kept by the million: the id of the endpoint, the scheduled time in microseconds since 1970 and a hash of the location, in
+// hexadecimal, like "chk_0198…_00064…3f2a91c0".
+func CheckID(endpointID, location string, scheduledAt time.Time) string {
+	return fmt.Sprintf("chk_%s_%016x%08x", strings.TrimPrefix(endpointID, "ep_"), uint64(scheduledAt.UnixMicro()), hashLocation(location))
+}
+
+// CheckKey is what the id of a check says. Location is known by its hash alone; see [CheckKey.At].
+type CheckKey struct {
+	EndpointID   string
+	ScheduledAt  time.Time
+	locationHash uint32
+}
+
+// At reports whether the check was made from a location.
+func (k CheckKey) At(location string) bool { return hashLocation(location) == k.locationHash }
+
+// ParseCheckID reads what CheckID returned; false for any other text.
+func ParseCheckID(id string) (CheckKey, bool) {
+	rest, ok := strings.CutPrefix(id, "chk_")
+	endpoint, slot, cut := strings.Cut(rest, "_")
+	if !ok || !cut || len(slot) != 24 {
+		return CheckKey{}, false
+	}
+	at, err := strconv.ParseUint(slot[:16], 16, 64)
+	if err != nil {
+		return CheckKey{}, false
+	}
+	hash, err := strconv.ParseUint(slot[16:], 16, 32)
+	if err != nil {
+		return CheckKey{}, false
+	}
+	k := CheckKey{"ep_" + endpoint, time.UnixMicro(int64(at)).UTC(), uint32(hash)}
+	return k, true
+}
+
+func hashLocation(location string) uint32 {
+	h := fnv.New32a()
+	h.Write([]byte(location))
+	return h.Sum32()
 }
 
 // CheckFilter selects checks of one endpoint. Zero members do not select.

@@ -16,7 +16,7 @@ import (
 type Ledger struct {
 	Standings map[string]*Standing // by endpoint id; endpoints that are gone are missing
 	Kept      map[Slot]bool        // the checks of the group that are kept already
-	Hours     map[Hour]UptimeHour  // the hours of the group that are kept already
+	Hours     map[Hour]Rollup      // the hours of the group that are kept already
 }
 
 // Standing is where an endpoint stands before a check. Headers need not be filled in.
@@ -36,7 +36,7 @@ type Slot struct {
 // Slot returns the slot of c.
 func (c Check) Slot() Slot { return Slot{c.EndpointID, c.Location, c.ScheduledAt.UnixMicro()} }
 
-// Hour names an UptimeHour.
+// Hour names an Rollup.
 type Hour struct {
 	EndpointID string
 	Location   string
@@ -49,7 +49,7 @@ func (c Check) Hour() Hour {
 }
 
 // Key returns the name of h.
-func (h UptimeHour) Key() Hour { return Hour{h.EndpointID, h.Location, h.Hour.Unix()} }
+func (h Rollup) Key() Hour { return Hour{h.EndpointID, h.Location, h.Begin.Unix()} }
 
 // Entries are what a group of checks changes, each in the order in which it must be written.
 type Entries struct {
@@ -62,7 +62,7 @@ type Entries struct {
 	Checks      []Check          // to be inserted
 	Transcripts []KeptTranscript // to be inserted
 	States      []EndpointState  // to be updated, one for each endpoint
-	Hours       []UptimeHour     // to be inserted or overwritten
+	Hours       []Rollup         // to be inserted or overwritten
 }
 
 // EndpointState is the state of one endpoint.
@@ -141,11 +141,11 @@ func (g *group) enter(c Check, judge Judge) Outcome {
 func (g *group) count(c Check) {
 	key := c.Hour()
 	if g.Hours == nil {
-		g.Hours = map[Hour]UptimeHour{}
+		g.Hours = map[Hour]Rollup{}
 	}
 	hour, ok := g.Hours[key]
 	if !ok {
-		hour = UptimeHour{EndpointID: c.EndpointID, Location: c.Location, Hour: HourOf(c.Result.StartedAt)}
+		hour = Rollup{EndpointID: c.EndpointID, Location: c.Location, Begin: HourOf(c.Result.StartedAt)}
 	}
 	hour.Add(c.Result)
 	g.Hours[key] = hour

@@ -50,7 +50,7 @@ type Store interface {
 	// Check returns a check with its transcript, where one is kept.
 	Check(ctx context.Context, id string) (Check, error)
 	// Uptime adds up the hours of one endpoint that begin in [from, to), oldest first within Hours. It reads no checks.
-	Uptime(ctx context.Context, endpointID string, from, to time.Time) ([]UptimeHour, error)
+	Uptime(ctx context.Context, endpointID string, from, to time.Time) ([]Rollup, error)
 	// Counts adds up the verdicts of all endpoints since a time, keyed by endpoint id. It reads no checks.
 	Counts(ctx context.Context, from time.Time) (map[string]Counts, error)
 	// Prune deletes at most limit checks that started before a time, oldest first, and says how many. Uptime stays.

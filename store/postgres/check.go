@@ -49,7 +49,7 @@ func lockLedger(ctx context.Context, tx pgx.Tx, checks []store.Check) (*store.Le
 	ledger := &store.Ledger{
 		Standings: map[string]*store.Standing{},
 		Kept:      map[store.Slot]bool{},
-		Hours:     map[store.Hour]store.UptimeHour{},
+		Hours:     map[store.Hour]store.Rollup{},
 	}
 	var batch pgx.Batch
 	ids := endpointIDs(checks)

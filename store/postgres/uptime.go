@@ -10,7 +10,7 @@ import (
 )
 
 // Uptime implements store.Store.
-func (db *DB) Uptime(ctx context.Context, endpointID string, from, to time.Time) ([]store.UptimeHour, error) {
+func (db *DB) Uptime(ctx context.Context, endpointID string, from, to time.Time) ([]store.Rollup, error) {
 	hours, err := query(ctx, db.pool, scanHour, `
 		SELECT `+hourColumns+`
 		FROM uptime_hours u
@@ -43,7 +43,7 @@ func (db *DB) Counts(ctx context.Context, from time.Time) (map[string]store.Coun
 }
 
 // readHours puts the hours that the checks count in, as far as they are kept, into hours.
-func readHours(batch *pgx.Batch, checks []store.Check, hours map[store.Hour]store.UptimeHour) {
+func readHours(batch *pgx.Batch, checks []store.Check, hours map[store.Hour]store.Rollup) {
 	var ids, locations []string
 	var begins []time.Time
 	seen := map[store.Hour]bool{}
@@ -67,7 +67,7 @@ func readHours(batch *pgx.Batch, checks []store.Check, hours map[store.Hour]stor
 	})
 }
 
-func putHours(batch *pgx.Batch, hours []store.UptimeHour) error {
+func putHours(batch *pgx.Batch, hours []store.Rollup) error {
 	for _, h := range hours {
 		latencies, err := h.Latencies.MarshalBinary()
 		if err != nil {
@@ -80,7 +80,7 @@ func putHours(batch *pgx.Batch, hours []store.UptimeHour) error {
 			ON CONFLICT (endpoint_id, hour, location) DO UPDATE
 			SET up = excluded.up, degraded = excluded.degraded, down = excluded.down, gated = excluded.gated,
 			    unknown = excluded.unknown, latencies = excluded.latencies`,
-			h.EndpointID, h.Location, h.Hour, c.Up, c.Degraded, c.Down, c.Gated, c.Unknown, latencies)
+			h.EndpointID, h.Location, h.Begin, c.Up, c.Degraded, c.Down, c.Gated, c.Unknown, latencies)
 	}
 	return nil
 }
@@ -88,13 +88,13 @@ func putHours(batch *pgx.Batch, hours []store.UptimeHour) error {
 // hourColumns are what scanHour scans, of uptime_hours u.
 const hourColumns = `u.endpoint_id, u.location, u.hour, u.up, u.degraded, u.down, u.gated, u.unknown, u.latencies`
 
-func scanHour(row pgx.CollectableRow) (store.UptimeHour, error) {
-	var h store.UptimeHour
+func scanHour(row pgx.CollectableRow) (store.Rollup, error) {
+	var h store.Rollup
 	var latencies []byte
 	c := &h.Counts
-	err := row.Scan(&h.EndpointID, &h.Location, &h.Hour, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown, &latencies)
+	err := row.Scan(&h.EndpointID, &h.Location, &h.Begin, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown, &latencies)
 	if err != nil {
-		return store.UptimeHour{}, err
+		return store.Rollup{}, err
 	}
 	err = h.Latencies.UnmarshalBinary(latencies)
 	return h, err

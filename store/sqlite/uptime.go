@@ -9,8 +9,8 @@ import (
 )
 
 // Uptime implements store.Store.
-func (db *DB) Uptime(ctx context.Context, endpointID string, from, to time.Time) ([]store.UptimeHour, error) {
-	var hours []store.UptimeHour
+func (db *DB) Uptime(ctx context.Context, endpointID string, from, to time.Time) ([]store.Rollup, error) {
+	var hours []store.Rollup
 	err := db.read(ctx, "read uptime", func(tx *sql.Tx) (err error) {
 		hours, err = query(ctx, tx, scanHour, `
 			SELECT `+hourColumns+`
@@ -48,7 +48,7 @@ func (db *DB) Counts(ctx context.Context, from time.Time) (map[string]store.Coun
 }
 
 // hoursOf returns the hours that the checks count in, as far as they are kept.
-func hoursOf(ctx context.Context, tx *sql.Tx, checks []store.Check) (map[store.Hour]store.UptimeHour, error) {
+func hoursOf(ctx context.Context, tx *sql.Tx, checks []store.Check) (map[store.Hour]store.Rollup, error) {
 	keys := make([]store.Hour, 0, len(checks))
 	seen := map[store.Hour]bool{}
 	for _, c := range checks {
@@ -72,14 +72,14 @@ func hoursOf(ctx context.Context, tx *sql.Tx, checks []store.Check) (map[store.H
 	if err != nil {
 		return nil, err
 	}
-	hours := make(map[store.Hour]store.UptimeHour, len(found))
+	hours := make(map[store.Hour]store.Rollup, len(found))
 	for _, h := range found {
 		hours[h.Key()] = h
 	}
 	return hours, nil
 }
 
-func putHours(ctx context.Context, tx *sql.Tx, hours []store.UptimeHour) error {
+func putHours(ctx context.Context, tx *sql.Tx, hours []store.Rollup) error {
 	var args [][]any
 	for _, h := range hours {
 		latencies, err := h.Latencies.MarshalBinary()
@@ -88,7 +88,7 @@ func putHours(ctx context.Context, tx *sql.Tx, hours []store.UptimeHour) error {
 		}
 		c := h.Counts
 		args = append(args, []any{
-			h.EndpointID, h.Location, h.Hour.UnixMicro(), c.Up, c.Degraded, c.Down, c.Gated, c.Unknown, latencies,
+			h.EndpointID, h.Location, h.Begin.UnixMicro(), c.Up, c.Degraded, c.Down, c.Gated, c.Unknown, latencies,
 		})
 	}
 	return execEach(ctx, tx, `
@@ -102,13 +102,13 @@ func putHours(ctx context.Context, tx *sql.Tx, hours []store.UptimeHour) error {
 // hourColumns are what scanHour scans, of uptime_hours u.
 const hourColumns = `u.endpoint_id, u.location, u.hour, u.up, u.degraded, u.down, u.gated, u.unknown, u.latencies`
 
-func scanHour(row scanner) (store.UptimeHour, error) {
-	var h store.UptimeHour
+func scanHour(row scanner) (store.Rollup, error) {
+	var h store.Rollup
 	var latencies []byte
 	c := &h.Counts
-	err := row.Scan(&h.EndpointID, &h.Location, timeInto{&h.Hour}, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown, &latencies)
+	err := row.Scan(&h.EndpointID, &h.Location, timeInto{&h.Begin}, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown, &latencies)
 	if err != nil {
-		return store.UptimeHour{}, err
+		return store.Rollup{}, err
 	}
 	err = h.Latencies.UnmarshalBinary(latencies)
 	return h, err

@@ -185,7 +185,7 @@ func testUptime(t *testing.T, fresh func(t testing.TB) Database) {
 		}
 		var got []row
 		for _, h := range hours {
-			got = append(got, row{h.EndpointID, h.Location, h.Hour, h.Counts})
+			got = append(got, row{h.EndpointID, h.Location, h.Begin, h.Counts})
 		}
 		want := []row{
 			{e.ID, "a", hour, store.Counts{Gated: 1}},

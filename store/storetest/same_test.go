@@ -101,7 +101,7 @@ func tell(t *testing.T, s store.Store) (memories []string) {
 			t.Fatal(err)
 		}
 		for _, h := range hours {
-			remember("%s: %+v %v", h.Hour, h.Counts, h.Latencies.Quantiles("", 0.5, 0.99))
+			remember("%s: %+v %v", h.Begin, h.Counts, h.Latencies.Quantiles("", 0.5, 0.99))
 		}
 	}
 	incidents, err := s.Incidents(t.Context(), store.IncidentFilter{Limit: store.MaxLimit})
