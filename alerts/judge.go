@@ -10,9 +10,7 @@ import (
 	"github.com/rollcallhq/rollcall/store"
 )
 
-var _ store.Judge = Judge
-
-// Judge is the rule that turns checks into a status. It is pure.
+// Judge is the rule that turns the checks of an endpoint from one location into a status. It is pure.
 //
 //   - A status worse than the present one holds after confirm.failures checks in a row that are worse, a better one after
 //     confirm.successes checks in a row that are better. Where such checks differ, the one closest to the present status

@@ -17,6 +17,9 @@ const (
 	// ClassProbeRejected means that a modern MCP server refused the form of our own request (-32020, -32021, or -32602
 	// about _meta): it is alive, the mistake may be ours. Example: -32020 HeaderMismatch. Verdict unknown.
 	ClassProbeRejected Class = "probe_rejected"
+	// ClassLocationOffline means that the location we asked from has lost its own network: most of its endpoints fail at
+	// once, and so do the reference addresses it was given. Example: no reference address answers. Verdict unknown.
+	ClassLocationOffline Class = "location_offline"
 )
 
 // The network below HTTP.
@@ -237,6 +240,7 @@ var verdicts = map[Class]Verdict{
 	ClassProbeError:         Unknown,
 	ClassEgressBlocked:      Unknown,
 	ClassProbeRejected:      Unknown,
+	ClassLocationOffline:    Unknown,
 	ClassDNS:                Down,
 	ClassConnect:            Down,
 	ClassTLS:                Down,

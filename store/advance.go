@@ -9,45 +9,62 @@ import (
 )
 
 // Advance is what a check does to everything kept about its endpoint except the check itself, worked out without a
-// database so that every database does the same. open is the endpoint's open incident, nil when there is none.
-func Advance(e Endpoint, prev State, open *Incident, c Check, judge Judge) Advanced {
+// database so that every database does the same. It changes s: the place of the check, and what the places add up to. now
+// is the time by the clock of whoever writes.
+func Advance(s *Standing, c Check, judge Judge, now time.Time) Advanced {
+	e, place := s.Endpoint, s.place(c.Location)
+	prev := place.State.believed(now)
 	if e.Paused {
-		return Advanced{State: prev.observe(c)} // nothing changes, also not a status from before the pause
+		place.State = prev.observe(c) // nothing changes, also not a status from before the pause
+		return Advanced{}
 	}
 	late := c.Result.StartedAt.Before(prev.LastCheckAt)
-	next := judge(e, prev, c)
-	a := Advanced{State: next.observe(c)}
-	a.State, a.Transcript = a.State.observeTranscript(c)
-	if !late {
-		a.State, a.Contract = a.State.observeContract(e, c)
+	var a Advanced
+	next := judge.Check(e, prev, c).observe(c)
+	next, a.Transcript = next.observeTranscript(c)
+	if !late && s.leads(c.Location, c.Result.StartedAt) {
+		next, a.Contract = next.observeContract(e, c)
 	}
-	switch down := next.Status == StatusDown; {
-	case down && open == nil:
-		a.Open = openIncident(e, next, c)
+	place.State = next
+	s.State = judge.whole(s, c.ended())
+	switch down := s.State.Status == StatusDown; {
+	case down && s.Open == nil:
+		a.Open = openIncident(e, s.State, c)
 		a.Notices = noticesOf(*a.Open, NoticeOpened, nil, c.ended())
-	case !down && open != nil && recovered(next.Status):
-		a.Resolve = Resolve(*open, c.ended(), next.Since, ResolutionRecovered)
-		a.Notices = noticesOf(*open, NoticeResolved, e.Channels, c.ended())
+	case !down && s.Open != nil && recovered(s.State.Status):
+		a.Resolve = Resolve(*s.Open, c.ended(), s.State.Since, ResolutionRecovered)
+		a.Notices = noticesOf(*s.Open, NoticeResolved, e.Channels, c.ended())
 	}
 	if e.ContractNotices && a.Contract != nil && a.Contract.Event != nil {
-		told, ok := a.State.ContractTold.again(c.ended())
+		told, ok := place.State.ContractTold.again(c.ended())
 		if ok {
 			a.Notices = append(a.Notices, eventNotices(*a.Contract.Event, e.Channels, c.ended())...)
 		}
-		a.State.ContractTold = told
+		place.State.ContractTold = told
 	}
 	return a
 }
 
-// Advanced is what Advance works out, to be written in one transaction with the check.
+// Advanced is what Advance works out, to be written in one transaction with the check and the standing.
 type Advanced struct {
-	State   State
 	Open    *Incident // to be inserted
 	Resolve *Incident // to be updated
 	Notices []Notice  // to be inserted
 
 	Contract   *NewContract    // to be inserted, with its event
 	Transcript *KeptTranscript // to be inserted
+}
+
+// clockSlack is how far the clocks of two machines that watch one endpoint may differ.
+const clockSlack = time.Minute
+
+// believed returns s without a time that lies ahead: the clock was wrong then, and every check until that time would pass
+// for a late one.
+func (s State) believed(now time.Time) State {
+	if s.LastCheckAt.After(now.Add(clockSlack)) {
+		s.LastCheckAt = time.Time{}
+	}
+	return s
 }
 
 // recovered reports whether a status ends an open incident. Pending does not: an endpoint that was edited in the
@@ -140,28 +157,36 @@ func eventNotices(ev Event, channels []string, at time.Time) []Notice {
 }
 
 // Amend is what editing an endpoint does to everything kept about it except the endpoint itself, worked out without a
-// database. open is the endpoint's open incident, nil when there is none.
-func Amend(before, after Endpoint, s State, open *Incident, at time.Time) Amended {
-	a := Amended{State: s}
-	if after.Paused && !before.Paused && open != nil {
-		a.Resolve = Resolve(*open, at, time.Time{}, ResolutionPaused)
-		a.Notices = noticesOf(*open, NoticeResolved, after.Channels, at)
+// database. It changes s, whose Endpoint is the one before: its places and what they add up to.
+func Amend(s *Standing, after Endpoint, at time.Time) Amended {
+	var a Amended
+	before := s.Endpoint
+	if after.Paused && !before.Paused && s.Open != nil {
+		a.Resolve = Resolve(*s.Open, at, time.Time{}, ResolutionPaused)
+		a.Notices = noticesOf(*s.Open, NoticeResolved, after.Channels, at)
 	}
 	retargeted := !before.asks(after)
-	if retargeted {
-		// What was found out about the earlier target says nothing about this one.
-		a.State.Kind, a.State.Era, a.State.Height, a.State.HeightSince = "", "", nil, time.Time{}
-		a.State.Memory, a.State.Contracts, a.State.Suspect = probe.Memory{}, nil, nil
+	restarted := retargeted || before.Paused && !after.Paused
+	for i := range s.Places {
+		state := &s.Places[i].State
+		if retargeted {
+			// What was found out about the earlier target says nothing about this one.
+			state.Kind, state.Era, state.Height, state.HeightSince = "", "", nil, time.Time{}
+			state.Memory, state.Contracts, state.Suspect = probe.Memory{}, nil, nil
+		}
+		if restarted {
+			*state = state.restart(at)
+		}
 	}
-	if retargeted || before.Paused && !after.Paused {
-		a.State = a.State.restart(at)
+	if restarted {
+		s.State = s.State.restart(at)
 	}
+	s.Endpoint = after
 	return a
 }
 
-// Amended is what Amend works out, to be written in one transaction with the endpoint.
+// Amended is what Amend works out, to be written in one transaction with the endpoint and the standing.
 type Amended struct {
-	State   State
 	Resolve *Incident // to be updated
 	Notices []Notice  // to be inserted
 }

@@ -1,8 +1,9 @@
 package store
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"strconv"
 	"strings"
 	"time"
@@ -17,8 +18,10 @@ type Check struct {
 	Slug        string // of the endpoint; filled in by reads, ignored by writes
 	Location    string
 	ScheduledAt time.Time
-	Result      probe.Result // without a transcript
-	Transcript  Transcript   // nil when none was kept, and in lists
+	// Epoch is that of the lease under which the check was made; 0 when none was needed. See [Lease].
+	Epoch      int64
+	Result     probe.Result // without a transcript
+	Transcript Transcript   // nil when none was kept, and in lists
 }
 
 // NewCheck turns what a probe saw into a check to be kept. The transcript is bounded and compressed here, where many checks
@@ -34,8 +37,8 @@ func NewCheck(endpointID, location string, scheduledAt time.Time, r probe.Result
 }
 
 // CheckID returns the id of the check of a slot. It follows from the slot alone, so that it takes no room where checks are
-// kept by the million: the id of the endpoint, the scheduled time in microseconds since 1970 and a hash of the location, in
-// hexadecimal, like "chk_0198…_00064…3f2a91c0".
+// kept by the million: the id of the endpoint, the scheduled time in microseconds since 1970 and the beginning of the
+// location's SHA-256, in hexadecimal, like "chk_0198…_00064…3f2a91c0".
 func CheckID(endpointID, location string, scheduledAt time.Time) string {
 	return fmt.Sprintf("chk_%s_%016x%08x", strings.TrimPrefix(endpointID, "ep_"), uint64(scheduledAt.UnixMicro()), hashLocation(location))
 }
@@ -69,10 +72,10 @@ func ParseCheckID(id string) (CheckKey, bool) {
 	return k, true
 }
 
+// hashLocation returns the beginning of a hash that SQL can work out as well.
 func hashLocation(location string) uint32 {
-	h := fnv.New32a()
-	h.Write([]byte(location))
-	return h.Sum32()
+	sum := sha256.Sum256([]byte(location))
+	return binary.BigEndian.Uint32(sum[:4])
 }
 
 // CheckFilter selects checks of one endpoint. Zero members do not select.

@@ -221,16 +221,16 @@ func EncodeContract(c Contract) (tools, changes []byte, err error) {
 	return tools, changes, nil
 }
 
-// DecodeContract fills in what EncodeContract wrote; s is the state of the endpoint.
-func DecodeContract(c *Contract, s State, tools, changes []byte) (err error) {
+// DecodeContract fills in what EncodeContract wrote; known are the present contracts of the endpoint's places.
+func DecodeContract(c *Contract, known []KnownContract, tools, changes []byte) (err error) {
 	if err := json.Unmarshal(changes, &c.Changes); err != nil {
 		return fmt.Errorf("read changes: %w", err)
 	}
 	if len(c.Changes) == 0 {
 		c.Changes = nil
 	}
-	for _, k := range s.Contracts {
-		if k.ID == c.ID {
+	for _, k := range known {
+		if k.ID == c.ID && !k.Seen.Before(c.LastSeen) {
 			c.Present, c.LastSeen = true, k.Seen
 		}
 	}

@@ -30,6 +30,7 @@ func EditEndpoint(e Endpoint, change func(*Endpoint) error, at time.Time) (Endpo
 	edited.Request.Params = bytes.Clone(e.Request.Params)
 	edited.Tags = slices.Clone(e.Tags)
 	edited.Channels = slices.Clone(e.Channels)
+	edited.Locations = slices.Clone(e.Locations)
 	edited, err := edited.withOwnSettings()
 	if err != nil {
 		return Endpoint{}, err
@@ -72,6 +73,9 @@ func (e Endpoint) checkText() error {
 	for i, tag := range e.Tags {
 		check(fmt.Sprintf("tags[%d]", i), tag)
 	}
+	for i, location := range e.Locations {
+		check(fmt.Sprintf("locations[%d]", i), location)
+	}
 	texts := commandTexts(e.Command)
 	for _, field := range slices.Sorted(maps.Keys(texts)) {
 		check(field, texts[field])
@@ -93,6 +97,9 @@ func (e Endpoint) Tidy() Endpoint {
 	}
 	if len(e.Channels) == 0 {
 		e.Channels = nil
+	}
+	if len(e.Locations) == 0 {
+		e.Locations = nil
 	}
 	return e
 }

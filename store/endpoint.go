@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -33,8 +34,12 @@ type Endpoint struct {
 	Channels     []string // ids
 	// ContractNotices has its channels hear of a change of the tool list.
 	ContractNotices bool
-	CreatedAt       time.Time
-	UpdatedAt       time.Time
+	// Locations are the names of the locations it is probed from; none means all that there are. Quorum is how many of them
+	// must find it down for it to be down; 0 means the majority of those with a fresh result.
+	Locations []string
+	Quorum    int
+	CreatedAt time.Time
+	UpdatedAt time.Time
 }
 
 // Request is what an endpoint of kind jsonrpc is asked.
@@ -98,6 +103,8 @@ const (
 	maxTags      = 20
 	maxTag       = 50
 	maxChannels  = 20
+	maxLocations = 50
+	maxLocation  = 60
 	maxTimeout   = 5 * time.Minute
 	maxConfirm   = 100
 	maxConfirmed = time.Hour
@@ -135,6 +142,7 @@ func (e Endpoint) Validate(period func(schedule string) (time.Duration, error)) 
 	if len(e.Channels) > maxChannels {
 		add("channels", "more than %d channels", maxChannels)
 	}
+	problems = append(problems, e.locationProblems()...)
 	return invalid(problems)
 }
 
@@ -150,6 +158,49 @@ func (c Confirm) problems() []probe.Problem {
 		problems = append(problems, problem("confirm.after", "must be longer than zero and at most %s", maxConfirmed))
 	}
 	return problems
+}
+
+func (e Endpoint) locationProblems() []probe.Problem {
+	var problems []probe.Problem
+	if len(e.Locations) > maxLocations {
+		problems = append(problems, problem("locations", "more than %d locations", maxLocations))
+	}
+	seen := map[string]bool{}
+	for i, location := range e.Locations {
+		field := fmt.Sprintf("locations[%d]", i)
+		problems = append(problems, LocationProblems(field, location)...)
+		if seen[location] {
+			problems = append(problems, problem(field, "stands there twice"))
+		}
+		seen[location] = true
+	}
+	switch {
+	case e.Quorum < 0:
+		problems = append(problems, problem("quorum", "must be zero, for the majority, or more"))
+	case len(e.Locations) > 0 && e.Quorum > len(e.Locations):
+		problems = append(problems, problem("quorum", "is larger than the %d locations", len(e.Locations)))
+	case e.Quorum > maxLocations:
+		problems = append(problems, problem("quorum", "must be at most %d", maxLocations))
+	}
+	return problems
+}
+
+// LocationProblems says what is wrong with the name of a location.
+func LocationProblems(field, name string) []probe.Problem {
+	switch {
+	case strings.TrimSpace(name) == "" || strings.TrimSpace(name) != name:
+		return []probe.Problem{problem(field, "is empty, or begins or ends with white space")}
+	case utf8.RuneCountInString(name) > maxLocation:
+		return []probe.Problem{problem(field, "is longer than %d characters", maxLocation)}
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) || strings.Contains(name, ","):
+		return []probe.Problem{problem(field, "holds a comma or a control character")}
+	}
+	return nil
+}
+
+// ProbedFrom reports whether the endpoint is probed from a location.
+func (e Endpoint) ProbedFrom(location string) bool {
+	return len(e.Locations) == 0 || slices.Contains(e.Locations, location)
 }
 
 func nameProblems(field, name string) []probe.Problem {
@@ -250,6 +301,7 @@ type EndpointFilter struct {
 	Tag        string
 	Query      string // part of the name, slug or URL as it is shown, without regard to case
 	PublicOnly bool
-	Limit      int // as in PageLimit; negative means all
+	IDs        []string // nil does not select
+	Limit      int      // as in PageLimit; negative means all
 	Cursor     string
 }

@@ -12,10 +12,16 @@ type EventKind string
 // severity the worst rank of the changes.
 const EventContractChanged EventKind = "contract_changed"
 
+// The kinds of events about this service itself.
+const (
+	EventLocationOffline EventKind = "location_offline" // a location lost its own network
+	EventLocationOnline  EventKind = "location_online"
+)
+
 // Event is something that happened to an endpoint beside outages: a line of its timeline.
 type Event struct {
 	ID         string
-	EndpointID string
+	EndpointID string // empty when it is about this service itself
 	At         time.Time
 	Kind       EventKind
 	Severity   string // breaking, warning or info

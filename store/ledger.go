@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -12,18 +14,12 @@ import (
 
 // Ledger works out what a group of checks changes, without a database, so that every database does the same. A driver
 // fills in what is kept about the endpoints of the group, calls Enter once and writes the Entries, all in one
-// transaction in which nobody else can change those endpoints.
+// transaction that fails when somebody else changes those endpoints meanwhile.
 type Ledger struct {
 	Standings map[string]*Standing // by endpoint id; endpoints that are gone are missing
 	Kept      map[Slot]bool        // the checks of the group that are kept already
-	Hours     map[Hour]Rollup      // the hours of the group that are kept already
-}
-
-// Standing is where an endpoint stands before a check. Headers need not be filled in.
-type Standing struct {
-	Endpoint Endpoint
-	State    State
-	Open     *Incident // nil when there is none
+	Lost      map[Fence]bool       // the leases of the group that others hold
+	Now       time.Time
 }
 
 // Slot is what at most one check is kept for.
@@ -36,20 +32,20 @@ type Slot struct {
 // Slot returns the slot of c.
 func (c Check) Slot() Slot { return Slot{c.EndpointID, c.Location, c.ScheduledAt.UnixMicro()} }
 
-// Hour names an Rollup.
-type Hour struct {
-	EndpointID string
-	Location   string
-	Hour       int64 // its beginning in seconds since 1970
+// Fence is a lease that must be held for a check to be kept.
+type Fence struct {
+	Location string
+	Shard    int
+	Epoch    int64
 }
 
-// Hour returns the hour that c counts in.
-func (c Check) Hour() Hour {
-	return Hour{c.EndpointID, c.Location, HourOf(c.Result.StartedAt).Unix()}
+// Fence returns the lease that c was made under, and whether it was made under one.
+func (c Check) Fence() (Fence, bool) {
+	return Fence{c.Location, ShardOf(c.EndpointID), c.Epoch}, c.Epoch != 0
 }
 
-// Key returns the name of h.
-func (h Rollup) Key() Hour { return Hour{h.EndpointID, h.Location, h.Begin.Unix()} }
+// PlaceKey names a place.
+type PlaceKey struct{ EndpointID, Location string }
 
 // Entries are what a group of checks changes, each in the order in which it must be written.
 type Entries struct {
@@ -61,11 +57,13 @@ type Entries struct {
 	Notices     []Notice         // to be inserted, where their channel still exists
 	Checks      []Check          // to be inserted
 	Transcripts []KeptTranscript // to be inserted
-	States      []EndpointState  // to be updated, one for each endpoint
-	Hours       []Rollup         // to be inserted or overwritten
+	Places      []Place          // to be updated, by endpoint and location
+	States      []EndpointState  // to be updated: those that changed, by endpoint
+	// Hours are over, or long past: each is to be merged into the hour and the day that are kept of its place.
+	Hours []Rollup
 }
 
-// EndpointState is the state of one endpoint.
+// EndpointState is what the places of one endpoint add up to: Status, Since and Failure.
 type EndpointState struct {
 	EndpointID string
 	State      State
@@ -73,7 +71,10 @@ type EndpointState struct {
 
 // Enter judges the checks in the order given. It changes the ledger, which is of no use afterwards.
 func (l *Ledger) Enter(checks []Check, judge Judge) Entries {
-	g := group{Ledger: l, incidents: map[string]*Incident{}, changed: map[string]bool{}, hours: map[Hour]bool{}}
+	g := group{Ledger: l, incidents: map[string]*Incident{}, before: map[string]State{}, places: map[PlaceKey]bool{}}
+	if l.Kept == nil {
+		l.Kept = map[Slot]bool{}
+	}
 	for _, c := range checks {
 		g.outcomes = append(g.outcomes, g.enter(c, judge))
 	}
@@ -88,11 +89,12 @@ type group struct {
 	notices   []Notice
 	contracts []NewContract
 	spoken    []KeptTranscript
+	over      []Rollup
 	opened    []string // ids
 	resolved  []string // ids of those not opened in this group
 	incidents map[string]*Incident
-	changed   map[string]bool // endpoint ids
-	hours     map[Hour]bool
+	before    map[string]State // of the endpoints of the group
+	places    map[PlaceKey]bool
 }
 
 func (g *group) enter(c Check, judge Judge) Outcome {
@@ -100,21 +102,26 @@ func (g *group) enter(c Check, judge Judge) Outcome {
 	if standing == nil {
 		return Outcome{}
 	}
-	if g.Kept[c.Slot()] {
-		return Outcome{Slug: standing.Endpoint.Slug, State: standing.State}
+	out := Outcome{Slug: standing.Endpoint.Slug}
+	if fence, fenced := c.Fence(); fenced && g.Lost[fence] {
+		out.Lost, out.State = true, standing.place(c.Location).State
+		return out
 	}
-	if g.Kept == nil {
-		g.Kept = map[Slot]bool{}
+	if g.Kept[c.Slot()] {
+		out.State = standing.place(c.Location).State
+		return out
 	}
 	g.Kept[c.Slot()] = true
 	g.checks = append(g.checks, c)
-	g.count(c)
-
-	a := Advance(standing.Endpoint, standing.State, standing.Open, c, judge)
-	standing.State = a.State
-	g.changed[c.EndpointID] = true
+	g.places[PlaceKey{c.EndpointID, c.Location}] = true
+	if _, ok := g.before[c.EndpointID]; !ok {
+		g.before[c.EndpointID] = standing.State
+	}
+	a := Advance(standing, c, judge, g.Now)
+	place := standing.place(c.Location)
+	g.count(place, c)
 	g.notices = append(g.notices, a.Notices...)
-	out := Outcome{Kept: true, Slug: standing.Endpoint.Slug, State: a.State, Notices: len(a.Notices)}
+	out.Kept, out.State, out.Notices = true, place.State, len(a.Notices)
 	if a.Contract != nil {
 		g.contracts = append(g.contracts, *a.Contract)
 	}
@@ -138,35 +145,48 @@ func (g *group) enter(c Check, judge Judge) Outcome {
 	return out
 }
 
-func (g *group) count(c Check) {
-	key := c.Hour()
-	if g.Hours == nil {
-		g.Hours = map[Hour]Rollup{}
+// count adds c to the running hour of its place. The first check of another hour ends the one before; a check of an hour
+// that is long over counts there.
+func (g *group) count(p *Place, c Check) {
+	hour := HourOf(c.Result.StartedAt)
+	if running := p.Hour.Begin; hour.Before(running) && !running.After(g.Now.Add(clockSlack)) {
+		past := Rollup{EndpointID: p.EndpointID, Location: p.Location, Begin: hour}
+		past.Add(c.Result)
+		g.over = append(g.over, past)
+		return
 	}
-	hour, ok := g.Hours[key]
-	if !ok {
-		hour = Rollup{EndpointID: c.EndpointID, Location: c.Location, Begin: HourOf(c.Result.StartedAt)}
+	if !p.Hour.Begin.Equal(hour) {
+		if p.Hour.Counts.Total() > 0 {
+			g.over = append(g.over, p.Hour)
+		}
+		p.Hour = Rollup{EndpointID: p.EndpointID, Location: p.Location, Begin: hour}
 	}
-	hour.Add(c.Result)
-	g.Hours[key] = hour
-	g.hours[key] = true
+	p.Hour.Add(c.Result)
 }
 
 func (g *group) entries() Entries {
-	e := Entries{Outcomes: g.outcomes, Contracts: g.contracts, Notices: g.notices, Checks: g.checks, Transcripts: g.spoken}
+	e := Entries{
+		Outcomes: g.outcomes, Contracts: g.contracts, Notices: g.notices, Checks: g.checks, Transcripts: g.spoken, Hours: g.over,
+	}
 	for _, id := range g.resolved {
 		e.Resolved = append(e.Resolved, *g.incidents[id])
 	}
 	for _, id := range g.opened {
 		e.Opened = append(e.Opened, *g.incidents[id])
 	}
-	for _, id := range slices.Sorted(maps.Keys(g.changed)) {
-		e.States = append(e.States, EndpointState{id, g.Standings[id].State})
+	for _, key := range slices.SortedFunc(maps.Keys(g.places), PlaceKey.compare) {
+		e.Places = append(e.Places, *g.Standings[key.EndpointID].place(key.Location))
 	}
-	for key := range g.hours {
-		e.Hours = append(e.Hours, g.Hours[key])
+	for _, id := range slices.Sorted(maps.Keys(g.before)) {
+		if state := g.Standings[id].State; !reflect.DeepEqual(state, g.before[id]) {
+			e.States = append(e.States, EndpointState{id, state})
+		}
 	}
 	return e
+}
+
+func (k PlaceKey) compare(o PlaceKey) int {
+	return cmp.Or(cmp.Compare(k.EndpointID, o.EndpointID), cmp.Compare(k.Location, o.Location))
 }
 
 // TidyChecks returns checks in the form in which every database gives them back: times in UTC and whole microseconds,

@@ -10,6 +10,7 @@ const (
 	NoticeOpened   NoticeKind = "opened"
 	NoticeResolved NoticeKind = "resolved"
 	NoticeContract NoticeKind = "contract" // the tool list of an MCP server changed
+	NoticeService  NoticeKind = "service"  // something about this service itself
 )
 
 // Notice is word of a change that one channel still has to hear.

@@ -21,8 +21,28 @@ func (h *Rollup) Add(r probe.Result) {
 	h.Latencies.Add(r)
 }
 
+// Grain is how long the stretches are that are added up.
+type Grain int
+
+// The grains.
+const (
+	Hourly Grain = iota
+	Daily
+)
+
+// Begin returns the beginning of the hour, or of the day in UTC, in which t lies.
+func (g Grain) Begin(t time.Time) time.Time {
+	if g == Daily {
+		return DayOf(t)
+	}
+	return HourOf(t)
+}
+
 // HourOf returns the beginning of the hour in which t lies.
 func HourOf(t time.Time) time.Time { return t.UTC().Truncate(time.Hour) }
+
+// DayOf returns the beginning of the day in UTC in which t lies.
+func DayOf(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
 // Counts are checks by verdict.
 type Counts struct {

@@ -25,7 +25,8 @@ func Statuses() []Status {
 	return []Status{StatusDown, StatusDegraded, StatusUnknown, StatusGated, StatusPending, StatusUp, StatusPaused}
 }
 
-// State is what the checks of an endpoint so far add up to. The zero State is that of an endpoint with no checks.
+// State is what checks so far add up to: those of an endpoint from one location, or from all. The zero State is that of
+// an endpoint with no checks.
 type State struct {
 	Status Status    // empty means StatusPending
 	Since  time.Time // when Status began: an outage begins at its first bad check
@@ -74,16 +75,12 @@ type Streak struct {
 	Failure *probe.Failure `json:"failure,omitempty"` // of its first check with that verdict
 }
 
-// Judge says what a check does to the state of its endpoint. It must be pure: the store may call it again for the same
-// check when a transaction is retried. It must not touch LastCheckID, LastCheckAt or what stands behind them, which follow
-// from the check alone.
-type Judge func(e Endpoint, s State, c Check) State
-
 // Outcome is what became of a recorded check.
 type Outcome struct {
-	Kept  bool   // false: the endpoint is gone or the check was kept already
+	Kept  bool   // false: the endpoint is gone, the check was kept already, or its lease was lost
+	Lost  bool   // another instance has taken the lease under which the check was made
 	Slug  string // of the endpoint; empty when it is gone
-	State State
+	State State  // of the place: what the checks from this location add up to
 	// Opened and Resolved name the incident that the check opened or resolved.
 	Opened   string
 	Resolved string
@@ -93,8 +90,9 @@ type Outcome struct {
 // Overview is an endpoint with what there is to say about it at a glance.
 type Overview struct {
 	Endpoint
-	State     State
-	LastCheck *Check // nil when there is none, or it is pruned
+	State     State   // see Merged
+	Places    []Place // by location, without their hours; none before the first check
+	LastCheck *Check  // nil when there is none, or it is pruned
 }
 
 // Status returns the status to show: paused endpoints are paused whatever their checks said.

@@ -35,26 +35,32 @@ type Store interface {
 	// Endpoints lists by name, without regard to case, then id.
 	Endpoints(ctx context.Context, f EndpointFilter) (Page[Overview], error)
 
-	// Record keeps a group of checks in one transaction: the checks, their uptime counts, the state that judge makes
-	// of each, and where it changes, the incident and one notice per channel. Checks are taken in the order given. A
-	// check of an endpoint that is gone, or one already kept for (endpoint, location, scheduled time), is passed over;
-	// its Outcome says so. A check of a paused endpoint is kept but not judged. The judge sees endpoints without their
-	// headers and options.
+	// Roster lists all endpoints by no more than what tells whether one has to be read again, in no order.
+	Roster(ctx context.Context) ([]Member, error)
+
+	// Record keeps a group of checks in one transaction: the checks, the running hours, the states that judge makes of
+	// each, and where the status changes, the incident and one notice per channel. Checks are taken in the order given. A
+	// check of an endpoint that is gone, one already kept for (endpoint, location, scheduled time), or one whose lease is
+	// another's by now, is passed over; its Outcome says so. A check of a paused endpoint is kept but not judged. The judge
+	// sees endpoints without their headers and options.
 	//
 	// A tool list that is new, or holds after it was seen on two checks in a row, is kept as a contract, with what changed
 	// and an event on the timeline; with ContractNotices also with one notice per channel. A transcript is kept of a check
-	// that was not up, at most MaxBadTranscripts for each endpoint, and of the last good one, replaced once a minute.
+	// that was not up, at most MaxBadTranscripts for each place, and of the last good one, replaced once a minute.
 	Record(ctx context.Context, checks []Check, judge Judge) ([]Outcome, error)
-	// Checks lists newest first, without transcripts.
+	// Checks lists newest first, by the time they were scheduled for, without transcripts.
 	Checks(ctx context.Context, f CheckFilter) (Page[Check], error)
 	// Check returns a check with its transcript, where one is kept.
 	Check(ctx context.Context, id string) (Check, error)
-	// Uptime adds up the hours of one endpoint that begin in [from, to), oldest first within Hours. It reads no checks.
-	Uptime(ctx context.Context, endpointID string, from, to time.Time) ([]Rollup, error)
-	// Counts adds up the verdicts of all endpoints since a time, keyed by endpoint id. It reads no checks.
-	Counts(ctx context.Context, from time.Time) (map[string]Counts, error)
-	// Prune deletes at most limit checks that started before a time, oldest first, and says how many. Uptime stays.
-	Prune(ctx context.Context, before time.Time, limit int) (int, error)
+	// Uptime returns the hours or days of one endpoint that begin in [from, to), oldest first, then by location, the running
+	// ones included. It reads no checks.
+	Uptime(ctx context.Context, endpointID string, grain Grain, from, to time.Time) ([]Rollup, error)
+	// Counts adds up the verdicts of endpoints in the hours or days that begin at from or later, keyed by endpoint id. It
+	// reads no checks.
+	Counts(ctx context.Context, endpointIDs []string, grain Grain, from time.Time) (map[string]Counts, error)
+	// Tend makes room for the checks of the days ahead and lets go of what is older than has to be kept; it says how many
+	// partitions (Postgres) or checks (SQLite) went. Days are kept for ever.
+	Tend(ctx context.Context, r Retention) (int, error)
 
 	// Heads returns the newest heads of a chain, as ChainKey names it, that were seen since a time: newest first, at most
 	// MaxHeads, each with the name of the endpoint that told of it. Paused endpoints tell nothing.
@@ -65,6 +71,9 @@ type Store interface {
 	Contract(ctx context.Context, id string) (Contract, error)
 	// Events lists newest first.
 	Events(ctx context.Context, f EventFilter) (Page[Event], error)
+	// Announce keeps an event about this service itself, of no endpoint, with one notice for each channel that an endpoint
+	// names, and says for how many.
+	Announce(ctx context.Context, e Event) (int, error)
 
 	// Incidents lists newest first.
 	Incidents(ctx context.Context, f IncidentFilter) (Page[Incident], error)
@@ -116,6 +125,22 @@ type Store interface {
 	Ping(ctx context.Context) error
 	Close() error
 }
+
+// Member is one line of the roster.
+type Member struct {
+	ID        string
+	UpdatedAt time.Time
+}
+
+// Retention says how long history is kept: what began before these times may go. Checks go by whole days.
+type Retention struct {
+	Now    time.Time // the days ahead are counted from here
+	Checks time.Time
+	Hours  time.Time
+}
+
+// KeepHours is how long roll-ups by the hour are kept.
+const KeepHours = 400 * 24 * time.Hour
 
 // ErrNotFound means that there is nothing by that name.
 var ErrNotFound = errors.New("not found")

@@ -26,7 +26,7 @@ const (
 	maxMessages = 500
 	// maxStep is how long the name of a step may be, in bytes.
 	maxStep = 200
-	// MaxBadTranscripts is how many transcripts of failed checks an endpoint has, the newest ones.
+	// MaxBadTranscripts is how many transcripts of failed checks are kept of an endpoint at a location, the newest ones.
 	MaxBadTranscripts = 100
 	// goodEvery is how long the transcript of a good check stands before a newer one takes its place.
 	goodEvery = time.Minute
@@ -112,11 +112,13 @@ func (t Transcript) Messages() ([]probe.Message, error) {
 
 // KeptTranscript is a transcript to be kept with its check.
 type KeptTranscript struct {
-	CheckID    string
-	EndpointID string
-	Good       bool // it takes the place of the endpoint's last good one
-	At         time.Time
-	Body       Transcript
+	CheckID     string
+	EndpointID  string
+	Location    string
+	ScheduledAt time.Time
+	Good        bool // it takes the place of the last good one from its location
+	At          time.Time
+	Body        Transcript
 }
 
 // observeTranscript says whether the transcript of c is worth keeping: that of a check that was not up always, that of a
@@ -125,7 +127,10 @@ func (s State) observeTranscript(c Check) (State, *KeptTranscript) {
 	if len(c.Transcript) == 0 {
 		return s, nil
 	}
-	kept := &KeptTranscript{c.ID, c.EndpointID, c.Result.Verdict == probe.Up, c.Result.StartedAt, c.Transcript}
+	kept := &KeptTranscript{
+		CheckID: c.ID, EndpointID: c.EndpointID, Location: c.Location, ScheduledAt: c.ScheduledAt,
+		Good: c.Result.Verdict == probe.Up, At: c.Result.StartedAt, Body: c.Transcript,
+	}
 	if !kept.Good {
 		return s, kept
 	}
