@@ -79,6 +79,7 @@ func (s State) observe(c Check) State {
 		return s
 	}
 	s.LastCheckID, s.LastCheckAt = c.ID, c.Result.StartedAt
+	s.LastVerdict, s.LastDuration = c.Result.Verdict, c.Result.Duration
 	if c.Result.Kind != "" && c.Result.Kind != probe.KindAuto {
 		s.Kind = c.Result.Kind
 	}

@@ -146,6 +146,8 @@ type evidenceJSON struct {
 	Era         probe.Era      `json:"era,omitempty"`
 	Height      *uint64        `json:"height,omitempty"` // a hostile node can name one that no SQL integer holds
 	HeightSince time.Time      `json:"height_since,omitzero"`
+	LastVerdict probe.Verdict  `json:"last_verdict,omitempty"`
+	LastMS      float64        `json:"last_ms,omitempty"`
 
 	Memory       probe.Memory    `json:"memory,omitzero"`
 	Contracts    []KnownContract `json:"contracts,omitempty"`
@@ -158,7 +160,7 @@ type evidenceJSON struct {
 // LastCheckAt.
 func EncodeEvidence(s State) ([]byte, error) {
 	evidence, err := json.Marshal(evidenceJSON{
-		s.Streak, s.Down, s.Failure, s.Kind, s.Era, s.Height, s.HeightSince, s.Memory, s.Contracts, s.Suspect, s.TranscriptAt,
+		s.Streak, s.Down, s.Failure, s.Kind, s.Era, s.Height, s.HeightSince, s.LastVerdict, Milliseconds(s.LastDuration), s.Memory, s.Contracts, s.Suspect, s.TranscriptAt,
 		s.ContractTold,
 	})
 	if err != nil {
@@ -175,6 +177,7 @@ func DecodeEvidence(s *State, evidence []byte) error {
 	}
 	s.Streak, s.Down, s.Failure = e.Streak, e.Down, e.Failure
 	s.Kind, s.Era, s.Height, s.HeightSince = e.Kind, e.Era, e.Height, e.HeightSince
+	s.LastVerdict, s.LastDuration = e.LastVerdict, FromMilliseconds(e.LastMS)
 	s.Memory, s.Contracts, s.Suspect, s.TranscriptAt = e.Memory, e.Contracts, e.Suspect, e.TranscriptAt
 	s.ContractTold = e.ContractTold
 	return nil

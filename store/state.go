@@ -39,8 +39,11 @@ type State struct {
 	// Failure is why Status is not up: that of the first check with this verdict in the streak that made it so.
 	Failure *probe.Failure
 
-	LastCheckID string
-	LastCheckAt time.Time
+	// The latest check: its id, when it started, what it found and how long it took.
+	LastCheckID  string
+	LastCheckAt  time.Time
+	LastVerdict  probe.Verdict
+	LastDuration time.Duration
 
 	// What is handed to the next probe.
 	Kind probe.Kind // what an auto endpoint turned out to be; empty when not known
