@@ -84,13 +84,13 @@ func (h Rollup) compare(o Rollup) int {
 	return cmp.Or(h.Begin.Compare(o.Begin), cmp.Compare(h.EndpointID, o.EndpointID), cmp.Compare(h.Location, o.Location))
 }
 
-// sumsForm is the first byte of what EncodeSums writes, so that another form can take its place some day.
+// sumsForm is the first byte of what MarshalBinary writes, so that another form can take its place some day.
 const sumsForm = 1
 
-// EncodeSums packs what the roll-up counts, without whose and when it is: a byte for the form; then numbers as
+// MarshalBinary packs what the roll-up counts, without whose and when it is: a byte for the form; then numbers as
 // [binary.AppendUvarint] writes them and texts after their length, namely the counts, how many classes there are, each class
-// with its number; then the latencies as MarshalBinary writes them.
-func (h Rollup) EncodeSums() ([]byte, error) {
+// with its number; then the latencies as they pack themselves.
+func (h Rollup) MarshalBinary() ([]byte, error) {
 	c := h.Counts
 	b := []byte{sumsForm}
 	for _, n := range []int{c.Up, c.Degraded, c.Down, c.Gated, c.Unknown, len(h.Classes)} {
@@ -104,8 +104,8 @@ func (h Rollup) EncodeSums() ([]byte, error) {
 	return append(b, latencies...), err
 }
 
-// DecodeSums fills in what EncodeSums wrote; of no bytes at all nothing is counted.
-func (h *Rollup) DecodeSums(data []byte) error {
+// UnmarshalBinary fills in what MarshalBinary wrote; of no bytes at all, nothing. It keeps data.
+func (h *Rollup) UnmarshalBinary(data []byte) error {
 	h.Counts, h.Classes, h.Latencies = Counts{}, nil, Latencies{}
 	if len(data) == 0 {
 		return nil
