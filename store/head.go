@@ -92,3 +92,11 @@ func tidyTime(t time.Time) time.Time {
 	}
 	return t
 }
+
+// HeadChain returns the key of the chain that the head of a state belongs to; empty when there is none.
+func HeadChain(s State) string {
+	if s.Memory.Head == nil {
+		return ""
+	}
+	return ChainKey(s.Kind, s.Memory.Head.Chain)
+}

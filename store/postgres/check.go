@@ -3,272 +3,244 @@ package postgres
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
 
-// Record implements store.Store. The judge sees endpoints without their headers and options.
-//
-//	Record
-//	├─ lockLedger    locks the endpoints; where they stand, what is kept already
-//	├─ Ledger.Enter  pure: what the checks change
-//	└─ writeEntries
-//
-// Reading and writing are one round trip each.
-func (db *DB) Record(ctx context.Context, checks []store.Check, judge store.Judge) ([]store.Outcome, error) {
-	if len(checks) == 0 {
-		return nil, nil
+// shapes are the latest shapes of the checks of one place that are known to be kept, all of one day.
+type shapes struct {
+	day time.Time
+	ids []int32
+}
+
+// maxShapes is how many shapes of a place are kept in mind: an endpoint that is up and down again has a few, one that says
+// something else each time has no use for it.
+const maxShapes = 4
+
+func (s *shapes) has(day time.Time, id int32) bool { return s.day.Equal(day) && slices.Contains(s.ids, id) }
+
+func (s *shapes) add(day time.Time, id int32) {
+	if !s.day.Equal(day) {
+		s.day, s.ids = day, nil
 	}
-	checks, err := store.TidyChecks(checks)
-	if err != nil {
-		return nil, err
+	if len(s.ids) == maxShapes {
+		s.ids = slices.Delete(s.ids, 0, 1)
 	}
-	var entries store.Entries
-	err = db.write(ctx, "record checks", func(tx pgx.Tx) error {
-		ledger, err := lockLedger(ctx, tx, checks)
+	s.ids = append(s.ids, id)
+}
+
+// packedChecks are checks to be inserted, column by column, and the shapes that they are the first of.
+type packedChecks struct {
+	places, shapes     []int32
+	times              []time.Time
+	verdicts           []string
+	latencies, numbers [][]byte
+
+	shapePlaces, shapeIDs []int32
+	shapeDays             []time.Time
+	shapeTexts            []string
+
+	known []func() // to be called when they are written
+	needs []need
+}
+
+func packChecks(checks []store.Check, group map[string]*known) (*packedChecks, error) {
+	var p packedChecks
+	days := map[time.Time]bool{}
+	for _, c := range checks {
+		r := group[c.EndpointID].rows[c.Location]
+		packed, err := store.Pack(c.Result, c.ScheduledAt)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		entries = ledger.Enter(checks, judge)
-		return writeEntries(ctx, tx, entries)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return entries.Outcomes, nil
-}
-
-// lockLedger locks the endpoints of the checks, in the order of their ids so that two groups cannot wait for each other,
-// and then reads what is kept. The reading is in statements of its own: the one that waits for a lock sees the database
-// as it was before the wait.
-func lockLedger(ctx context.Context, tx pgx.Tx, checks []store.Check) (*store.Ledger, error) {
-	ledger := &store.Ledger{
-		Standings: map[string]*store.Standing{},
-		Kept:      map[store.Slot]bool{},
-		Hours:     map[store.Hour]store.Rollup{},
-	}
-	var batch pgx.Batch
-	ids := endpointIDs(checks)
-	batch.Queue(`SELECT id FROM endpoints WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE`, ids)
-	readStandings(&batch, ids, ledger.Standings)
-	readKept(&batch, checks, ledger.Kept)
-	readHours(&batch, checks, ledger.Hours)
-	return ledger, send(ctx, tx, &batch)
-}
-
-func endpointIDs(checks []store.Check) []string {
-	ids := make([]string, 0, len(checks))
-	for _, c := range checks {
-		ids = append(ids, c.EndpointID)
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
-}
-
-// readStandings puts where the endpoints stand into standings.
-func readStandings(batch *pgx.Batch, ids []string, standings map[string]*store.Standing) {
-	batch.Queue(`
-		SELECT `+endpointColumns+`, `+stateColumns+`
-		FROM endpoints e
-		JOIN endpoint_states s ON s.endpoint_id = e.id
-		WHERE e.id = ANY ($1)`, ids).Query(func(rows pgx.Rows) error {
-		found, err := collect(rows, scanStanding)
-		for _, standing := range found {
-			standings[standing.Endpoint.ID] = standing
+		p.places, p.shapes = append(p.places, r.num), append(p.shapes, packed.ShapeID)
+		p.times, p.verdicts = append(p.times, c.ScheduledAt), append(p.verdicts, string(rune(packed.Verdict)))
+		p.latencies, p.numbers = append(p.latencies, packed.Latencies), append(p.numbers, packed.Numbers)
+		day := store.DayOf(c.ScheduledAt)
+		if !days[day] {
+			days[day] = true
+			p.needs = append(p.needs, forDay(day)...)
 		}
-		return err
-	})
-	batch.Queue(openIncidents, ids).Query(func(rows pgx.Rows) error {
-		found, err := collect(rows, scanOpenIncident)
-		for _, incident := range found {
-			standings[incident.EndpointID].Open = &incident
+		if r.shapes.has(day, packed.ShapeID) {
+			continue
 		}
-		return err
-	})
-}
-
-func scanStanding(row pgx.CollectableRow) (*store.Standing, error) {
-	var e endpointRow
-	var s stateRow
-	if err := row.Scan(slices.Concat(e.dest(), s.dest())...); err != nil {
-		return nil, err
-	}
-	state, err := s.state()
-	return &store.Standing{Endpoint: e.bare(), State: state}, err
-}
-
-// readKept puts those of the checks that are kept already into kept.
-func readKept(batch *pgx.Batch, checks []store.Check, kept map[store.Slot]bool) {
-	var ids, locations []string
-	var times []time.Time
-	for _, c := range checks {
-		ids, locations, times = append(ids, c.EndpointID), append(locations, c.Location), append(times, c.ScheduledAt)
-	}
-	scan := func(row pgx.CollectableRow) (c store.Check, err error) {
-		err = row.Scan(&c.EndpointID, &c.Location, &c.ScheduledAt)
-		return c, err
-	}
-	batch.Queue(`
-		SELECT c.endpoint_id, c.location, c.scheduled_at
-		FROM unnest($1::text[], $2::text[], $3::timestamptz[]) slot (endpoint_id, location, scheduled_at)
-		JOIN checks c USING (endpoint_id, location, scheduled_at)`, ids, locations, times).Query(func(rows pgx.Rows) error {
-		found, err := collect(rows, scan)
-		for _, c := range found {
-			kept[c.Slot()] = true
-		}
-		return err
-	})
-}
-
-func writeEntries(ctx context.Context, tx pgx.Tx, e store.Entries) error {
-	if err := insertContracts(ctx, tx, e.Contracts); err != nil {
-		return err
-	}
-	var batch pgx.Batch
-	resolveIncidents(&batch, e.Resolved)
-	insertIncidents(&batch, e.Opened)
-	insertNotices(&batch, e.Notices)
-	if err := insertChecks(&batch, e.Checks); err != nil {
-		return err
-	}
-	insertTranscripts(&batch, e.Transcripts)
-	if err := updateStates(&batch, e.States); err != nil {
-		return err
-	}
-	if err := putHours(&batch, e.Hours); err != nil {
-		return err
-	}
-	return send(ctx, tx, &batch)
-}
-
-func insertChecks(batch *pgx.Batch, checks []store.Check) error {
-	for _, c := range checks {
-		r := c.Result
-		steps, warnings, facts, err := store.EncodeResult(r)
+		text, err := store.ShapeOf(c.Result)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		row := []any{
-			c.ID, c.EndpointID, c.Location, c.ScheduledAt, r.StartedAt, store.Milliseconds(r.Duration),
-			r.Kind, r.Era, r.Verdict, nil, nil, nil, nil, store.Milliseconds(r.RetryAfter), steps, warnings, facts,
-		}
-		if f := r.Failure; f != nil {
-			row[9], row[10], row[11], row[12] = f.Step, f.Class, f.Code, f.Message
-		}
+		p.shapePlaces, p.shapeIDs = append(p.shapePlaces, r.num), append(p.shapeIDs, packed.ShapeID)
+		p.shapeDays, p.shapeTexts = append(p.shapeDays, day), append(p.shapeTexts, string(text))
+		p.known = append(p.known, func() { r.shapes.add(day, packed.ShapeID) })
+	}
+	return &p, nil
+}
+
+func (p *packedChecks) done() {
+	for _, known := range p.known {
+		known()
+	}
+}
+
+func (p *packedChecks) queue(batch *pgx.Batch) {
+	if len(p.shapeIDs) > 0 {
 		batch.Queue(`
-			INSERT INTO checks (
-			    id, endpoint_id, location, scheduled_at, started_at, duration_ms,
-			    kind, era, verdict, failed_step, class, code, message, retry_after_ms, steps, warnings, facts
-			) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`, row...)
+			INSERT INTO check_shapes (place, day, id, shape)
+			SELECT v.place, v.day, v.id, v.shape::jsonb
+			FROM unnest($1::integer[], $2::date[], $3::integer[], $4::text[]) v (place, day, id, shape)
+			ON CONFLICT DO NOTHING`, p.shapePlaces, p.shapeDays, p.shapeIDs, p.shapeTexts)
 	}
-	return nil
+	batch.Queue(`
+		INSERT INTO checks (place, shape, scheduled_at, verdict, latencies, numbers)
+		SELECT v.place, v.shape, v.scheduled_at, v.verdict::"char", v.latencies, v.numbers
+		FROM unnest($1::integer[], $2::integer[], $3::timestamptz[], $4::text[], $5::bytea[], $6::bytea[])
+		     v (place, shape, scheduled_at, verdict, latencies, numbers)`,
+		p.places, p.shapes, p.times, p.verdicts, p.latencies, p.numbers)
+}
+
+// checkColumns are what scanCheck scans: of checks c, places p, endpoints e and the shapes s that shapeOfCheck joins.
+const (
+	checkColumns = `p.endpoint_id, e.slug, p.location, c.scheduled_at, c.verdict::text, c.latencies, c.numbers, s.shape`
+	shapeOfCheck = `
+		LEFT JOIN check_shapes s
+		    ON s.place = c.place AND s.day = (c.scheduled_at AT TIME ZONE 'UTC')::date AND s.id = c.shape`
+)
+
+func checkDest(c *store.Check, verdict *string, latencies, numbers, shape *[]byte) []any {
+	return []any{&c.EndpointID, &c.Slug, &c.Location, &c.ScheduledAt, verdict, latencies, numbers, shape}
+}
+
+func scanCheck(row pgx.CollectableRow) (store.Check, error) {
+	c, _, err := scanNumbered(row, false)
+	return c, err
+}
+
+// scanNumbered scans checkColumns and, when they are followed by it, the number of the place.
+func scanNumbered(row pgx.CollectableRow, numbered bool) (c store.Check, num int32, err error) {
+	var verdict string
+	var latencies, numbers, shape []byte
+	dest := checkDest(&c, &verdict, &latencies, &numbers, &shape)
+	if numbered {
+		dest = append(dest, &num)
+	}
+	if err := row.Scan(dest...); err != nil {
+		return c, 0, err
+	}
+	c.ID = store.CheckID(c.EndpointID, c.Location, c.ScheduledAt)
+	c.Result, err = store.Unpack(c.ScheduledAt, verdict[0], latencies, numbers, shape)
+	return c, num, err
 }
 
 // checkList is the name of the list of checks in its cursors.
 const checkList = "checks"
 
-// Checks implements store.Store.
+// numberedCheck is a check with the number of its place, by which checks of one time are ordered.
+type numberedCheck struct {
+	check store.Check
+	place int32
+}
+
+// Checks implements store.Store. Each place is asked for as many as the page has room for, newest first, by the key of checks.
 func (db *DB) Checks(ctx context.Context, f store.CheckFilter) (store.Page[store.Check], error) {
 	w, err := whereChecks(f)
 	if err != nil {
 		return store.Page[store.Check]{}, err
 	}
 	limit := store.PageLimit(f.Limit)
+	room := w.arg(limit + 1)
 	text := `
-		SELECT ` + checkColumns + `
-		FROM checks c
-		JOIN endpoints e ON e.id = c.endpoint_id
-		` + w.String() + `
-		ORDER BY c.started_at DESC, c.id DESC
-		LIMIT ` + w.arg(limit+1)
-	found, err := query(ctx, db.pool, scanCheck, text, w.args...)
+		SELECT ` + checkColumns + `, p.num
+		FROM places p
+		JOIN endpoints e ON e.id = p.endpoint_id
+		CROSS JOIN LATERAL (
+		    SELECT c.*
+		    FROM checks c
+		    ` + w.String() + `
+		    ORDER BY c.scheduled_at DESC
+		    LIMIT ` + room + `
+		) c
+		` + shapeOfCheck + `
+		WHERE p.endpoint_id = ` + w.arg(f.EndpointID) + `
+		ORDER BY c.scheduled_at DESC, p.num DESC
+		LIMIT ` + room
+	scan := func(row pgx.CollectableRow) (numberedCheck, error) {
+		c, num, err := scanNumbered(row, true)
+		return numberedCheck{c, num}, err
+	}
+	found, err := query(ctx, db.pool, scan, text, w.args...)
 	if err != nil {
 		return store.Page[store.Check]{}, explain("list checks", err)
 	}
-	return store.PageOf(found, limit, func(c store.Check) string {
-		return store.TimeCursor(checkList, c.Result.StartedAt, c.ID)
-	}), nil
+	page := store.PageOf(found, limit, func(n numberedCheck) string {
+		return store.TimeCursor(checkList, n.check.ScheduledAt, strconv.Itoa(int(n.place)))
+	})
+	checks := store.Page[store.Check]{Next: page.Next}
+	for _, n := range page.Items {
+		checks.Items = append(checks.Items, n.check)
+	}
+	return checks, nil
 }
 
 func whereChecks(f store.CheckFilter) (where, error) {
 	var w where
-	w.and(`c.endpoint_id = ?`, f.EndpointID)
+	w.and(`c.place = p.num`)
 	if !f.Since.IsZero() {
-		w.and(`c.started_at >= ?`, f.Since)
+		w.and(`c.scheduled_at >= ?`, f.Since)
 	}
 	if !f.Until.IsZero() {
-		w.and(`c.started_at < ?`, f.Until)
+		w.and(`c.scheduled_at < ?`, f.Until)
 	}
 	if f.Verdict != "" {
-		w.and(`c.verdict = ?`, string(f.Verdict))
+		w.and(`c.verdict = ?::text::"char"`, string(rune(store.VerdictCode(f.Verdict))))
 	}
 	if f.Cursor != "" {
 		at, id, err := store.ReadTimeCursor(checkList, f.Cursor)
 		if err != nil {
 			return where{}, err
 		}
-		w.and(`(c.started_at, c.id) < (?, ?)`, at, id)
+		num, err := strconv.ParseInt(id, 10, 32)
+		if err != nil {
+			return where{}, store.ErrBadCursor
+		}
+		// The first says less than the second, but in terms of the key.
+		w.and(`c.scheduled_at <= ?`, at)
+		w.and(`(c.scheduled_at, p.num) < (?, ?)`, at, int32(num))
 	}
 	return w, nil
 }
 
 // Check implements store.Store.
 func (db *DB) Check(ctx context.Context, id string) (store.Check, error) {
-	c, err := queryOne(ctx, db.pool, scanCheck, `
-		SELECT `+checkColumns+`
-		FROM checks c
-		JOIN endpoints e ON e.id = c.endpoint_id
-		WHERE c.id = $1`, id)
-	if err != nil {
-		return c, explain("read check", err)
+	key, ok := store.ParseCheckID(id)
+	if !ok {
+		return store.Check{}, store.ErrNotFound
 	}
-	body, err := query(ctx, db.pool, pgx.RowTo[[]byte], `SELECT body FROM transcripts WHERE check_id = $1`, id)
+	scan := func(row pgx.CollectableRow) (numberedCheck, error) {
+		c, num, err := scanNumbered(row, true)
+		return numberedCheck{c, num}, err
+	}
+	found, err := query(ctx, db.pool, scan, `
+		SELECT `+checkColumns+`, p.num
+		FROM places p
+		JOIN endpoints e ON e.id = p.endpoint_id
+		JOIN checks c ON c.place = p.num
+		`+shapeOfCheck+`
+		WHERE p.endpoint_id = $1 AND c.scheduled_at = $2`, store.CleanText(key.EndpointID), key.ScheduledAt)
+	if err != nil {
+		return store.Check{}, explain("read check", err)
+	}
+	i := slices.IndexFunc(found, func(n numberedCheck) bool { return key.At(n.check.Location) })
+	if i < 0 {
+		return store.Check{}, store.ErrNotFound
+	}
+	c := found[i].check
+	body, err := query(ctx, db.pool, pgx.RowTo[[]byte], `
+		SELECT body FROM transcripts WHERE place = $1 AND scheduled_at = $2`, found[i].place, c.ScheduledAt)
 	if len(body) > 0 {
 		c.Transcript = body[0]
 	}
 	return c, explain("read transcript", err)
-}
-
-// Prune implements store.Store.
-func (db *DB) Prune(ctx context.Context, before time.Time, limit int) (int, error) {
-	pruned := 0
-	err := db.write(ctx, "prune checks", func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `
-			DELETE FROM checks
-			WHERE id IN (SELECT id FROM checks WHERE started_at < $1 ORDER BY started_at LIMIT $2)`, before, max(0, limit))
-		pruned = int(tag.RowsAffected())
-		return err
-	})
-	return pruned, err
-}
-
-// checkColumns are what scanCheck scans, of checks c and endpoints e.
-const checkColumns = `
-	c.id, c.endpoint_id, e.slug, c.location, c.scheduled_at, c.started_at, c.duration_ms, c.kind, c.era, c.verdict,
-	c.failed_step, c.class, c.code, c.message, c.retry_after_ms, c.steps, c.warnings, c.facts`
-
-func scanCheck(row pgx.CollectableRow) (store.Check, error) {
-	var (
-		c                      store.Check
-		r                      = &c.Result
-		duration, retryAfter   float64
-		step, class, message   *string
-		code                   *int
-		steps, warnings, facts []byte
-	)
-	err := row.Scan(&c.ID, &c.EndpointID, &c.Slug, &c.Location, &c.ScheduledAt, &r.StartedAt, &duration, &r.Kind, &r.Era,
-		&r.Verdict, &step, &class, &code, &message, &retryAfter, &steps, &warnings, &facts)
-	if err != nil {
-		return store.Check{}, err
-	}
-	r.Duration, r.RetryAfter = store.FromMilliseconds(duration), store.FromMilliseconds(retryAfter)
-	if step != nil {
-		r.Failure = &probe.Failure{Step: *step, Class: probe.Class(*class), Code: *code, Message: *message}
-	}
-	err = store.DecodeResult(r, steps, warnings, facts)
-	return c, err
 }

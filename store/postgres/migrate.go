@@ -16,6 +16,8 @@ const (
 	lockSchema = 0x726f6c6c_00000001 // held while the schema changes
 	lockNames  = 0x726f6c6c_00000002 // held from finding a name free until it is taken
 	lockSetup  = 0x726f6c6c_00000003 // held from finding no user until there is one
+	// held while partitions are made or dropped
+	lockPartitions = 0x726f6c6c_00000004
 )
 
 // lock takes an advisory lock until the transaction ends.

@@ -10,30 +10,91 @@ import (
 )
 
 // Uptime implements store.Store.
-func (db *DB) Uptime(ctx context.Context, endpointID string, from, to time.Time) ([]store.Rollup, error) {
-	hours, err := query(ctx, db.pool, scanHour, `
-		SELECT `+hourColumns+`
-		FROM uptime_hours u
-		WHERE u.endpoint_id = $1 AND u.hour >= $2 AND u.hour < $3
-		ORDER BY u.hour, u.location`, store.CleanText(endpointID), from, to)
-	return hours, explain("read uptime", err)
+func (db *DB) Uptime(ctx context.Context, endpointID string, grain store.Grain, from, to time.Time) ([]store.Rollup, error) {
+	found, err := query(ctx, db.pool, scanRollup, `
+		SELECT p.endpoint_id, p.location, u.begin, u.up, u.degraded, u.down, u.gated, u.unknown, u.classes, u.latencies, NULL::bytea
+		FROM places p
+		JOIN (`+rollups(grain)+`) u ON u.place = p.num
+		WHERE p.endpoint_id = $1 AND u.key >= $2 AND u.key < $3
+		UNION ALL
+		SELECT p.endpoint_id, p.location, p.hour, 0, 0, 0, 0, 0, NULL, NULL, p.sums
+		FROM places p
+		WHERE p.endpoint_id = $1 AND p.hour >= $4 AND p.hour < $5`,
+		store.CleanText(endpointID), keyOf(grain, from), keyOf(grain, to), from, to)
+	if err != nil {
+		return nil, explain("read uptime", err)
+	}
+	return store.MergeRollups(found, grain)
+}
+
+// rollups selects the hours or days that are over. Days are dates, which key is; begin is a time in either case.
+func rollups(g store.Grain) string {
+	if g == store.Daily {
+		return `
+			SELECT place, day AS key, day::timestamp AT TIME ZONE 'UTC' AS begin,
+			       up, degraded, down, gated, unknown, classes, latencies
+			FROM uptime_days`
+	}
+	return `SELECT place, hour AS key, hour AS begin, up, degraded, down, gated, unknown, classes, latencies FROM uptime_hours`
+}
+
+// keyOf returns a bound of a stretch of time as the key of hours or days. That of days is the first day that begins at t or later.
+func keyOf(g store.Grain, t time.Time) any {
+	if g == store.Hourly {
+		return t
+	}
+	day := store.DayOf(t)
+	if day.Before(t) {
+		day = day.AddDate(0, 0, 1)
+	}
+	return pgDate(day)
+}
+
+// scanRollup scans a row that has either counts or, of a running hour, sums.
+func scanRollup(row pgx.CollectableRow) (store.Rollup, error) {
+	var r store.Rollup
+	var classes, latencies, sums []byte
+	c := &r.Counts
+	err := row.Scan(&r.EndpointID, &r.Location, &r.Begin, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown, &classes, &latencies, &sums)
+	if err != nil {
+		return store.Rollup{}, err
+	}
+	if sums != nil {
+		return r, r.UnmarshalBinary(sums)
+	}
+	if r.Classes, err = store.DecodeClasses(classes); err != nil {
+		return r, err
+	}
+	return r, r.Latencies.UnmarshalBinary(latencies)
 }
 
 // Counts implements store.Store.
-func (db *DB) Counts(ctx context.Context, from time.Time) (map[string]store.Counts, error) {
+func (db *DB) Counts(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) (map[string]store.Counts, error) {
 	rows, err := db.pool.Query(ctx, `
-		SELECT endpoint_id, SUM(up), SUM(degraded), SUM(down), SUM(gated), SUM(unknown)
-		FROM uptime_hours
-		WHERE hour >= $1
-		GROUP BY endpoint_id`, from)
+		SELECT p.endpoint_id, SUM(u.up), SUM(u.degraded), SUM(u.down), SUM(u.gated), SUM(u.unknown), NULL::bytea
+		FROM places p
+		JOIN (`+rollups(grain)+`) u ON u.place = p.num
+		WHERE p.endpoint_id = ANY ($1) AND u.key >= $2
+		GROUP BY p.endpoint_id
+		UNION ALL
+		SELECT p.endpoint_id, 0, 0, 0, 0, 0, p.sums
+		FROM places p
+		WHERE p.endpoint_id = ANY ($1) AND p.hour >= $3`, endpointIDs, keyOf(grain, from), from)
 	if err != nil {
 		return nil, explain("count verdicts", err)
 	}
 	counts := map[string]store.Counts{}
 	var id string
 	var c store.Counts
-	_, err = pgx.ForEachRow(rows, []any{&id, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown}, func() error {
-		counts[id] = c
+	var sums []byte
+	_, err = pgx.ForEachRow(rows, []any{&id, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown, &sums}, func() error {
+		if sums != nil {
+			var err error
+			if c, err = store.CountsOf(sums); err != nil {
+				return err
+			}
+		}
+		counts[id] = counts[id].Plus(c)
 		return nil
 	})
 	if err != nil {
@@ -42,60 +103,157 @@ func (db *DB) Counts(ctx context.Context, from time.Time) (map[string]store.Coun
 	return counts, nil
 }
 
-// readHours puts the hours that the checks count in, as far as they are kept, into hours.
-func readHours(batch *pgx.Batch, checks []store.Check, hours map[store.Hour]store.Rollup) {
-	var ids, locations []string
-	var begins []time.Time
-	seen := map[store.Hour]bool{}
-	for _, c := range checks {
-		key := c.Hour()
-		if seen[key] {
-			continue
+// sums are roll-ups to be written in place of those that they were merged with: hours and days.
+type sums struct {
+	hours, days map[sumKey]*store.Rollup
+	needs       []need
+}
+
+type sumKey struct {
+	place int32
+	begin int64 // in seconds since 1970
+}
+
+func (k sumKey) at() time.Time { return time.Unix(k.begin, 0).UTC() }
+
+// sumUp merges hours that are over with what is kept of them and of their days. Nobody else writes there before the places'
+// versions have changed.
+func (db *DB) sumUp(ctx context.Context, over []store.Rollup, group map[string]*known) (sums, error) {
+	s := sums{hours: map[sumKey]*store.Rollup{}, days: map[sumKey]*store.Rollup{}}
+	if len(over) == 0 {
+		return s, nil
+	}
+	months := map[string]bool{}
+	for _, r := range over {
+		num := group[r.EndpointID].rows[r.Location].num
+		s.hours[sumKey{num, r.Begin.Unix()}] = &store.Rollup{}
+		s.days[sumKey{num, store.DayOf(r.Begin).Unix()}] = &store.Rollup{}
+		if n := (need{hourMonths, r.Begin}); !months[n.name()] {
+			months[n.name()] = true
+			s.needs = append(s.needs, n)
 		}
-		seen[key] = true
-		ids, locations, begins = append(ids, c.EndpointID), append(locations, c.Location), append(begins, store.HourOf(c.Result.StartedAt))
+	}
+	var batch pgx.Batch
+	readSums(&batch, store.Hourly, s.hours)
+	readSums(&batch, store.Daily, s.days)
+	if err := db.pool.SendBatch(ctx, &batch).Close(); err != nil {
+		return s, err
+	}
+	for _, r := range over {
+		num := group[r.EndpointID].rows[r.Location].num
+		for _, sum := range []*store.Rollup{s.hours[sumKey{num, r.Begin.Unix()}], s.days[sumKey{num, store.DayOf(r.Begin).Unix()}]} {
+			if err := sum.Merge(r); err != nil {
+				return s, err
+			}
+		}
+	}
+	return s, nil
+}
+
+// readSums fills in what is kept of the roll-ups.
+func readSums(batch *pgx.Batch, g store.Grain, into map[sumKey]*store.Rollup) {
+	var places []int32
+	var begins []time.Time
+	for key := range into {
+		places, begins = append(places, key.place), append(begins, key.at())
+	}
+	keys := `unnest($1::integer[], $2::timestamptz[]) v (place, key)`
+	if g == store.Daily {
+		keys = `unnest($1::integer[], $2::date[]) v (place, key)`
 	}
 	batch.Queue(`
-		SELECT `+hourColumns+`
-		FROM unnest($1::text[], $2::text[], $3::timestamptz[]) key (endpoint_id, location, hour)
-		JOIN uptime_hours u USING (endpoint_id, location, hour)`, ids, locations, begins).Query(func(rows pgx.Rows) error {
-		found, err := collect(rows, scanHour)
-		for _, h := range found {
-			hours[h.Key()] = h
-		}
+		SELECT u.place, u.begin, u.up, u.degraded, u.down, u.gated, u.unknown, u.classes, u.latencies
+		FROM `+keys+`
+		JOIN (`+rollups(g)+`) u ON u.place = v.place AND u.key = v.key`, places, begins).Query(func(rows pgx.Rows) error {
+		var num int32
+		var begin time.Time
+		var r store.Rollup
+		var classes, latencies []byte
+		c := &r.Counts
+		_, err := pgx.ForEachRow(rows, []any{&num, &begin, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown, &classes, &latencies}, func() (err error) {
+			kept := store.Rollup{Counts: r.Counts}
+			if kept.Classes, err = store.DecodeClasses(classes); err != nil {
+				return err
+			}
+			if err := kept.Latencies.UnmarshalBinary(latencies); err != nil {
+				return err
+			}
+			*into[sumKey{num, begin.Unix()}] = kept
+			return nil
+		})
 		return err
 	})
 }
 
-func putHours(batch *pgx.Batch, hours []store.Rollup) error {
-	for _, h := range hours {
-		latencies, err := h.Latencies.MarshalBinary()
-		if err != nil {
+func (s sums) queue(batch *pgx.Batch) error {
+	for key, r := range s.hours {
+		if err := putRollup(batch, "uptime_hours", "hour", key.place, key.at(), *r); err != nil {
 			return err
 		}
-		c := h.Counts
-		batch.Queue(`
-			INSERT INTO uptime_hours (endpoint_id, location, hour, up, degraded, down, gated, unknown, latencies)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-			ON CONFLICT (endpoint_id, hour, location) DO UPDATE
-			SET up = excluded.up, degraded = excluded.degraded, down = excluded.down, gated = excluded.gated,
-			    unknown = excluded.unknown, latencies = excluded.latencies`,
-			h.EndpointID, h.Location, h.Begin, c.Up, c.Degraded, c.Down, c.Gated, c.Unknown, latencies)
+	}
+	for key, r := range s.days {
+		if err := putRollup(batch, "uptime_days", "day", key.place, pgDate(key.at()), *r); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// hourColumns are what scanHour scans, of uptime_hours u.
-const hourColumns = `u.endpoint_id, u.location, u.hour, u.up, u.degraded, u.down, u.gated, u.unknown, u.latencies`
-
-func scanHour(row pgx.CollectableRow) (store.Rollup, error) {
-	var h store.Rollup
-	var latencies []byte
-	c := &h.Counts
-	err := row.Scan(&h.EndpointID, &h.Location, &h.Begin, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown, &latencies)
+func putRollup(batch *pgx.Batch, table, key string, place int32, begin any, r store.Rollup) error {
+	latencies, err := r.Latencies.MarshalBinary()
 	if err != nil {
-		return store.Rollup{}, err
+		return err
 	}
-	err = h.Latencies.UnmarshalBinary(latencies)
-	return h, err
+	classes, err := store.EncodeClasses(r.Classes)
+	if err != nil {
+		return err
+	}
+	c := r.Counts
+	batch.Queue(`
+		INSERT INTO `+table+` (place, `+key+`, up, degraded, down, gated, unknown, classes, latencies)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+		ON CONFLICT (place, `+key+`) DO UPDATE
+		SET up = excluded.up, degraded = excluded.degraded, down = excluded.down, gated = excluded.gated,
+		    unknown = excluded.unknown, classes = excluded.classes, latencies = excluded.latencies`,
+		place, begin, c.Up, c.Degraded, c.Down, c.Gated, c.Unknown, classes, latencies)
+	return nil
 }
+
+// addDays fills in the days of a database whose hours were kept before there were days.
+func addDays(ctx context.Context, tx pgx.Tx) error {
+	var missing bool
+	err := tx.QueryRow(ctx, `
+		SELECT EXISTS (SELECT 1 FROM uptime_hours) AND NOT EXISTS (SELECT 1 FROM uptime_days)`).Scan(&missing)
+	if err != nil || !missing {
+		return err
+	}
+	nums, err := query(ctx, tx, pgx.RowTo[int32], `SELECT num FROM places ORDER BY num`)
+	if err != nil {
+		return err
+	}
+	for _, num := range nums {
+		hours, err := query(ctx, tx, scanRollup, `
+			SELECT p.endpoint_id, p.location, u.hour, u.up, u.degraded, u.down, u.gated, u.unknown, u.classes, u.latencies, NULL::bytea
+			FROM places p
+			JOIN uptime_hours u ON u.place = p.num
+			WHERE p.num = $1`, num)
+		if err != nil {
+			return err
+		}
+		days, err := store.MergeRollups(hours, store.Daily)
+		if err != nil {
+			return err
+		}
+		var batch pgx.Batch
+		for _, d := range days {
+			if err := putRollup(&batch, "uptime_days", "day", num, pgDate(d.Begin), d); err != nil {
+				return err
+			}
+		}
+		if err := send(ctx, tx, &batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+

@@ -1,0 +1,254 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// Record implements store.Store. The judge sees endpoints without their headers and options.
+//
+//	Record
+//	├─ load          where the endpoints stand: from memory as a rule
+//	├─ Ledger.Enter  pure: what the checks change
+//	└─ write         all of it, in one round trip, unless somebody else changed any of it meanwhile
+//
+// It takes no lock before it writes. A group that was overtaken is read again and written anew.
+func (db *DB) Record(ctx context.Context, checks []store.Check, judge store.Judge) ([]store.Outcome, error) {
+	if len(checks) == 0 {
+		return nil, nil
+	}
+	checks, err := store.TidyChecks(checks)
+	if err != nil {
+		return nil, err
+	}
+	for attempt := 1; ; attempt++ {
+		outcomes, err := db.record(ctx, checks, judge, attempt > 1)
+		switch {
+		case err == nil:
+			return outcomes, nil
+		case attempt == maxAttempts || !overtaken(err):
+			return nil, explain("record checks", err)
+		}
+		if hasCode(err, checkViolation) {
+			db.rooms.set(nil) // a partition was dropped by somebody else
+		}
+	}
+}
+
+// Codes that say that a group was written by what is no longer so: see placeUpdate.queue and queueFence.
+const (
+	divisionByZero  = "22012"
+	uniqueViolation = "23505"
+	checkViolation  = "23514"
+)
+
+func overtaken(err error) bool {
+	return inTheWay(err) || hasCode(err, divisionByZero, uniqueViolation, checkViolation)
+}
+
+// record writes the checks once. Only when it is wary does it look for checks that are kept already and leases that were
+// lost: both are rare, and keep the group from being written where they are overlooked.
+func (db *DB) record(ctx context.Context, checks []store.Check, judge store.Judge, wary bool) ([]store.Outcome, error) {
+	group := map[string]*known{}
+	if !wary {
+		group = db.memory.take(endpointIDs(checks))
+	}
+	if err := db.load(ctx, checks, group); err != nil {
+		return nil, err
+	}
+	ledger := &store.Ledger{Standings: make(map[string]*store.Standing, len(group)), Now: time.Now()}
+	for id, k := range group {
+		ledger.Standings[id] = k.standing
+	}
+	if wary {
+		if err := db.beWary(ctx, checks, group, ledger); err != nil {
+			return nil, err
+		}
+	}
+	entries := ledger.Enter(checks, judge)
+	if len(entries.Checks) > 0 {
+		if err := db.enter(ctx, entries, group); err != nil {
+			return nil, err
+		}
+	}
+	db.memory.put(group)
+	return entries.Outcomes, nil
+}
+
+func endpointIDs(checks []store.Check) []string {
+	ids := make([]string, 0, len(checks))
+	for _, c := range checks {
+		ids = append(ids, c.EndpointID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// beWary fills in which checks are kept already and which leases are lost.
+func (db *DB) beWary(ctx context.Context, checks []store.Check, group map[string]*known, ledger *store.Ledger) error {
+	ledger.Kept, ledger.Lost = map[store.Slot]bool{}, map[store.Fence]bool{}
+	var nums []int32
+	var times []time.Time
+	places := map[int32]store.Check{}
+	for _, c := range checks {
+		if k := group[c.EndpointID]; k != nil {
+			num := k.rows[c.Location].num
+			nums, times = append(nums, num), append(times, c.ScheduledAt)
+			places[num] = c
+		}
+		if fence, fenced := c.Fence(); fenced {
+			ledger.Lost[fence] = true
+		}
+	}
+	var batch pgx.Batch
+	batch.Queue(`
+		SELECT c.place, c.scheduled_at
+		FROM unnest($1::integer[], $2::timestamptz[]) slot (place, scheduled_at)
+		JOIN checks c USING (place, scheduled_at)`, nums, times).Query(func(rows pgx.Rows) error {
+		var num int32
+		var at time.Time
+		_, err := pgx.ForEachRow(rows, []any{&num, &at}, func() error {
+			ledger.Kept[store.Slot{EndpointID: places[num].EndpointID, Location: places[num].Location, ScheduledAt: at.UnixMicro()}] = true
+			return nil
+		})
+		return err
+	})
+	if len(ledger.Lost) > 0 {
+		f := fencesOf(checks)
+		batch.Queue(`
+			SELECT l.location, l.shard, l.epoch
+			FROM unnest($1::text[], $2::smallint[], $3::bigint[]) fence (location, shard, epoch)
+			JOIN leases l USING (location, shard, epoch)`, f.locations, f.shards, f.epochs).Query(func(rows pgx.Rows) error {
+			var held store.Fence
+			_, err := pgx.ForEachRow(rows, []any{&held.Location, &held.Shard, &held.Epoch}, func() error {
+				delete(ledger.Lost, held)
+				return nil
+			})
+			return err
+		})
+	}
+	return db.pool.SendBatch(ctx, &batch).Close()
+}
+
+// enter writes what a group of checks changes, and notes it in group.
+func (db *DB) enter(ctx context.Context, e store.Entries, group map[string]*known) error {
+	tools, err := db.toolsBefore(ctx, e.Contracts)
+	if err != nil {
+		return err
+	}
+	sums, err := db.sumUp(ctx, e.Hours, group)
+	if err != nil {
+		return err
+	}
+	written, err := packChecks(e.Checks, group)
+	if err != nil {
+		return err
+	}
+	if err := db.makeRoom(ctx, append(written.needs, sums.needs...)); err != nil {
+		return err
+	}
+	var batch pgx.Batch
+	var places placeUpdate
+	for _, p := range e.Places {
+		r := group[p.EndpointID].rows[p.Location]
+		if err := places.add(r.num, r.version, p); err != nil {
+			return err
+		}
+	}
+	places.queue(&batch)
+	queueFence(&batch, e.Checks)
+	queueShared(&batch, e, group)
+	if err := updateStates(&batch, e.States); err != nil {
+		return err
+	}
+	resolveIncidents(&batch, e.Resolved)
+	insertIncidents(&batch, e.Opened)
+	if err := queueContracts(&batch, e.Contracts, tools); err != nil {
+		return err
+	}
+	insertNotices(&batch, e.Notices)
+	written.queue(&batch)
+	insertTranscripts(&batch, e.Transcripts, group)
+	if err := sums.queue(&batch); err != nil {
+		return err
+	}
+	if err := db.sendAtomic(ctx, &batch); err != nil {
+		return err
+	}
+	for _, p := range e.Places {
+		group[p.EndpointID].rows[p.Location].version++
+	}
+	written.done()
+	return nil
+}
+
+// sendAtomic runs a batch as one transaction in one round trip: Postgres makes a transaction of what is sent before it is
+// asked to synchronise (https://www.postgresql.org/docs/15/protocol-flow.html#PROTOCOL-FLOW-PIPELINING).
+func (db *DB) sendAtomic(ctx context.Context, batch *pgx.Batch) error {
+	return db.pool.SendBatch(ctx, batch).Close()
+}
+
+// fences are the leases that a group needs, column by column.
+type fences struct {
+	locations []string
+	shards    []int16
+	epochs    []int64
+}
+
+func fencesOf(checks []store.Check) fences {
+	var f fences
+	seen := map[store.Fence]bool{}
+	for _, c := range checks {
+		fence, fenced := c.Fence()
+		if !fenced || seen[fence] {
+			continue
+		}
+		seen[fence] = true
+		f.locations, f.shards = append(f.locations, fence.Location), append(f.shards, int16(fence.Shard)) //nolint:gosec // below store.Shards
+		f.epochs = append(f.epochs, fence.Epoch)
+	}
+	return f
+}
+
+// queueFence has the batch fail when a lease under which a check was made is another's by now.
+func queueFence(batch *pgx.Batch, checks []store.Check) {
+	f := fencesOf(checks)
+	if len(f.shards) == 0 {
+		return
+	}
+	batch.Queue(`
+		SELECT 1 / (COUNT(*) = $4::integer)::integer
+		FROM unnest($1::text[], $2::smallint[], $3::bigint[]) fence (location, shard, epoch)
+		JOIN leases l USING (location, shard, epoch)`, f.locations, f.shards, f.epochs, len(f.shards))
+}
+
+// queueShared has the batch fail when somebody else has recorded a check of an endpoint with several places since the votes of
+// all were read: what they add up to must be worked out by one after the other.
+func queueShared(batch *pgx.Batch, e store.Entries, group map[string]*known) {
+	var ids []string
+	var versions []int32
+	seen := map[string]bool{}
+	for _, p := range e.Places {
+		if k := group[p.EndpointID]; len(k.rows) > 1 && !seen[p.EndpointID] {
+			seen[p.EndpointID] = true
+			ids, versions = append(ids, p.EndpointID), append(versions, k.version)
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	batch.Queue(`
+		WITH changed AS (
+		    UPDATE endpoint_states s
+		    SET version = s.version + 1
+		    FROM unnest($1::text[], $2::integer[]) v (endpoint_id, version)
+		    WHERE s.endpoint_id = v.endpoint_id AND s.version = v.version
+		    RETURNING 1
+		)
+		SELECT 1 / (COUNT(*) = $3::integer)::integer FROM changed`, ids, versions, len(ids))
+}

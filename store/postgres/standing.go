@@ -1,0 +1,215 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// known is where an endpoint stands, with what names its rows and says whether they are still as they were read.
+type known struct {
+	standing *store.Standing
+	version  int32            // of the row of its state
+	rows     map[string]*rows // by location
+}
+
+// rows are a place's in the database.
+type rows struct {
+	num, version int32
+	shapes       shapes
+}
+
+// memory keeps standings between groups, so that recording a check reads nothing. Whoever changes an endpoint or a place
+// raises the versions of its places, and a standing that was overtaken keeps its group from being written.
+//
+// Endpoints with several places are not kept: others write there as well.
+type memory struct {
+	mu    sync.Mutex
+	known map[string]*known // guarded by mu: by endpoint id
+}
+
+// take hands out what is known about endpoints. What was handed out is forgotten until it is put back: it is about to change.
+func (m *memory) take(ids []string) map[string]*known {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	taken := make(map[string]*known, len(ids))
+	for _, id := range ids {
+		if k := m.known[id]; k != nil {
+			taken[id] = k
+			delete(m.known, id)
+		}
+	}
+	return taken
+}
+
+// maxKnown bounds the memory: about 3 KB each. Endpoints beyond it are read each time.
+const maxKnown = 200_000
+
+func (m *memory) put(group map[string]*known) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known == nil {
+		m.known = map[string]*known{}
+	}
+	for id, k := range group {
+		if len(k.rows) == 1 && len(m.known) < maxKnown {
+			m.known[id] = k
+		}
+	}
+}
+
+// Forget lets go of what is kept in memory about endpoints that others are to check from here on.
+func (db *DB) Forget(endpointIDs []string) { db.memory.take(endpointIDs) }
+
+// load reads where the endpoints of the checks stand that are not in group, and puts it there. Versions are read before what
+// they are of: what changes in between is noticed when the group is written.
+func (db *DB) load(ctx context.Context, checks []store.Check, group map[string]*known) error {
+	wanted := map[store.PlaceKey]bool{}
+	for _, c := range checks {
+		if k := group[c.EndpointID]; k == nil || k.rows[c.Location] == nil {
+			wanted[store.PlaceKey{EndpointID: c.EndpointID, Location: c.Location}] = true
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	ids := make([]string, 0, len(wanted))
+	for key := range wanted {
+		ids = append(ids, key.EndpointID)
+		delete(group, key.EndpointID)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	if err := db.read4(ctx, ids, group); err != nil {
+		return err
+	}
+	for key := range wanted {
+		if k := group[key.EndpointID]; k == nil || k.rows[key.Location] != nil {
+			delete(wanted, key) // the endpoint is gone, or the place is there
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	if err := db.makePlaces(ctx, wanted); err != nil {
+		return err
+	}
+	return db.read4(ctx, ids, group)
+}
+
+// read4 reads states, places, endpoints and open incidents in one round trip.
+func (db *DB) read4(ctx context.Context, ids []string, group map[string]*known) error {
+	type version struct {
+		id      string
+		version int32
+	}
+	var versions []version
+	var places []placeRow
+	var batch pgx.Batch
+	batch.Queue(`SELECT endpoint_id, version FROM endpoint_states WHERE endpoint_id = ANY ($1)`, ids).Query(
+		func(r pgx.Rows) (err error) {
+			versions, err = collect(r, func(row pgx.CollectableRow) (v version, err error) {
+				err = row.Scan(&v.id, &v.version)
+				return v, err
+			})
+			return err
+		})
+	batch.Queue(`
+		SELECT `+placeColumns+`, `+sumColumns+`
+		FROM places p
+		WHERE p.endpoint_id = ANY ($1)
+		ORDER BY p.endpoint_id, p.location`, ids).Query(func(r pgx.Rows) (err error) {
+		places, err = collect(r, func(row pgx.CollectableRow) (p placeRow, err error) {
+			err = row.Scan(append(p.dest(), p.sumDest()...)...)
+			return p, err
+		})
+		return err
+	})
+	standings := map[string]*store.Standing{}
+	readStandings(&batch, ids, standings)
+	if err := db.pool.SendBatch(ctx, &batch).Close(); err != nil {
+		return err
+	}
+	for _, v := range versions {
+		if standings[v.id] != nil {
+			group[v.id] = &known{standing: standings[v.id], version: v.version, rows: map[string]*rows{}}
+		}
+	}
+	for _, r := range places {
+		k := group[r.place.EndpointID]
+		if k == nil {
+			continue
+		}
+		p, err := r.read()
+		if err != nil {
+			return err
+		}
+		k.standing.Places = append(k.standing.Places, p)
+		k.rows[p.Location] = &rows{num: r.num, version: r.version}
+	}
+	return nil
+}
+
+// readStandings puts where the endpoints stand into standings, without their places.
+func readStandings(batch *pgx.Batch, ids []string, standings map[string]*store.Standing) {
+	batch.Queue(`
+		SELECT `+endpointColumns+`, `+stateColumns+`
+		FROM endpoints e
+		JOIN endpoint_states s ON s.endpoint_id = e.id
+		WHERE e.id = ANY ($1)`, ids).Query(func(rows pgx.Rows) error {
+		found, err := collect(rows, scanStanding)
+		for _, standing := range found {
+			standings[standing.Endpoint.ID] = standing
+		}
+		return err
+	})
+	batch.Queue(openIncidents, ids).Query(func(rows pgx.Rows) error {
+		found, err := collect(rows, scanOpenIncident)
+		for _, incident := range found {
+			if s := standings[incident.EndpointID]; s != nil {
+				s.Open = &incident
+			}
+		}
+		return err
+	})
+}
+
+func scanStanding(row pgx.CollectableRow) (*store.Standing, error) {
+	var e endpointRow
+	var s stateRow
+	if err := row.Scan(slices.Concat(e.dest(), s.dest())...); err != nil {
+		return nil, err
+	}
+	state, err := s.state()
+	return &store.Standing{Endpoint: e.bare(), State: state}, err
+}
+
+// makePlaces makes the rows of places that are checked for the first time. The endpoint's other places are no longer alone.
+func (db *DB) makePlaces(ctx context.Context, wanted map[store.PlaceKey]bool) error {
+	var ids, locations []string
+	for key := range wanted {
+		ids, locations = append(ids, key.EndpointID), append(locations, key.Location)
+	}
+	return db.write(ctx, "make places", func(tx pgx.Tx) error {
+		// The endpoints' rows keep two instances from making places of one endpoint without knowing of each other.
+		_, err := tx.Exec(ctx, `SELECT 1 FROM endpoints WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE`, ids)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `UPDATE places SET version = version + 1 WHERE endpoint_id = ANY ($1)`, ids); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `
+			INSERT INTO places (endpoint_id, location, status, since, evidence)
+			SELECT e.id, v.location, 'pending', s.since, '{}'
+			FROM unnest($1::text[], $2::text[]) v (endpoint_id, location)
+			JOIN endpoints e ON e.id = v.endpoint_id
+			JOIN endpoint_states s ON s.endpoint_id = e.id
+			ON CONFLICT DO NOTHING`, ids, locations)
+		return err
+	})
+}
