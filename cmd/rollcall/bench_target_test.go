@@ -65,8 +65,8 @@ type asked struct {
 	Body   []byte
 }
 
-// serve prints the port and obeys lines of input: "since T" prints the arrivals later than T, "conversation" the requests
-// of the latest connection to endpoint 0.
+// serve prints the port and obeys lines of input: "count" prints how many checks began, "since T" those later than T,
+// "conversation" the requests of the latest connection to endpoint 0.
 func (s *targetServer) serve(in io.Reader, out io.Writer) error {
 	// No address stands for 127.0.0.0/8 alone; loopbackOnly turns everybody else away.
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp4", "0.0.0.0:0")
@@ -92,7 +92,10 @@ func (s *targetServer) serve(in io.Reader, out io.Writer) error {
 func (s *targetServer) obey(line string) any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if line == "conversation" {
+	switch line {
+	case "count":
+		return len(s.arrivals)
+	case "conversation":
 		return s.asked
 	}
 	since, err := strconv.ParseInt(strings.TrimPrefix(line, "since "), 10, 64)
@@ -289,6 +292,13 @@ func (p *target) ask(t testing.TB, question string, answer any) {
 	}
 }
 
+// count returns how many checks began.
+func (p *target) count(t testing.TB) (n int) {
+	t.Helper()
+	p.ask(t, "count", &n)
+	return n
+}
+
 // since returns the checks that began after a time.
 func (p *target) since(t testing.TB, at time.Time) []arrival {
 	t.Helper()
@@ -309,10 +319,11 @@ func (p *target) conversation(t testing.TB) []asked {
 }
 
 // loop has a conversation with one endpoint after another, each on a connection of its own, by net/http alone, which reads
-// the answers without looking at them. It returns how many a second.
-func (p *target) loop(t testing.TB, protocol string, endpoints, concurrency int, conversation []asked, during time.Duration) float64 {
+// the answers without looking at them. It returns how many a second, and the processor time of this process for each.
+func (p *target) loop(t testing.TB, protocol string, endpoints, concurrency int, conversation []asked,
+	during time.Duration) (perSecond float64, each time.Duration) {
 	t.Helper()
-	begin := time.Now()
+	begin, used := time.Now(), ownProcessorTime()
 	done := make([]int, concurrency)
 	var loops sync.WaitGroup
 	for i := range concurrency {
@@ -331,7 +342,7 @@ func (p *target) loop(t testing.TB, protocol string, endpoints, concurrency int,
 	for _, n := range done {
 		sum += n
 	}
-	return float64(sum) / time.Since(begin).Seconds()
+	return float64(sum) / time.Since(begin).Seconds(), (ownProcessorTime() - used) / time.Duration(max(1, sum))
 }
 
 // converse sends requests as they were once received, on a connection of their own.
