@@ -10,6 +10,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 30s
 FUZZ ?= ./probe
 BENCHTIME ?= 1s
+SOAK ?= 10m
+SOAK_OUTAGE ?= 0s
 
 # golangci-lint has two hundred dependencies, so it is pinned in a module of its own.
 golangci-lint := go tool -modfile=.ci/tools/go.mod golangci-lint
@@ -68,7 +70,11 @@ build: ## the static binary ./rollcall
 
 .PHONY: bench
 bench: ## every benchmark, BENCHTIME=1s each
-	@go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+	@go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 1h ./...
+
+.PHONY: soak
+soak: ## 10,200 endpoints on Postgres for SOAK=10m, without it for SOAK_OUTAGE=0s in the middle
+	@SOAK=$(SOAK) SOAK_OUTAGE=$(SOAK_OUTAGE) go test -tags soak -count=1 -v -timeout 24h -run '^TestSoak$$' ./cmd/rollcall
 
 .PHONY: fuzz
 fuzz: ## every fuzz test of what reads strangers' bytes, FUZZTIME=30s each; FUZZ=./... for all

@@ -1,37 +1,37 @@
 package store
 
 import (
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
+	"iter"
+	"math"
 	"slices"
 	"time"
 
-	"github.com/DataDog/sketches-go/ddsketch"
 	"github.com/DataDog/sketches-go/ddsketch/mapping"
-	ddstore "github.com/DataDog/sketches-go/ddsketch/store"
 
 	"github.com/rollcallhq/rollcall/probe"
 )
 
-// Latencies are mergeable sketches of the latencies of good checks: of whole checks under the empty name, and of each
-// step under its own. Quantiles are right to sketchAccuracy. The zero value is empty and ready for use.
-type Latencies struct{ bySteps map[string]*stepLatencies }
+// Latencies are mergeable sketches (DDSketch) of the latencies of good checks: of whole checks under the empty name, and of
+// each step under its own. Quantiles are right to sketchAccuracy. The zero value is empty and ready for use; a copy shares
+// its memory with the original, so that only one of the two may be added to, see [Latencies.Clone].
+type Latencies struct{ sketches []sketch }
 
-// stepLatencies is the sketch of a step, or, as long as nothing is added to it, what was read of one: of a year of them few
-// are ever asked for.
-type stepLatencies struct {
-	sketch *ddsketch.DDSketch // nil while packed is what counts
-	packed []byte
-}
-
-// sketchAccuracy is the relative error of a quantile: 1 %. maxSketches bounds the steps of one endpoint and hour.
 const (
+	// sketchAccuracy is the relative error of a quantile: 1 %.
 	sketchAccuracy = 0.01
-	maxSketches    = 24
+	// maxSketches bounds the steps of one roll-up, the whole check included: an endpoint may name them as it likes.
+	maxSketches = 24
+	// maxCount bounds what one bin read from a database may hold, and maxTotal what one sketch may: float64 counts up to
+	// there without a gap.
+	maxCount = math.MaxUint32
+	maxTotal = 1 << 53
 )
 
-// sketchMapping is shared: a mapping never changes.
+// sketchMapping is shared: a mapping never changes. It maps milliseconds to bins.
 var sketchMapping = func() mapping.IndexMapping {
 	m, err := mapping.NewLogarithmicMapping(sketchAccuracy)
 	if err != nil {
@@ -40,164 +40,372 @@ var sketchMapping = func() mapping.IndexMapping {
 	return m
 }()
 
-func newSketch() *ddsketch.DDSketch {
-	return ddsketch.NewDDSketchFromStoreProvider(sketchMapping, ddstore.SparseStoreConstructor)
-}
+// minIndex and maxIndex are the bins of the shortest and the longest time.Duration that is not 0.
+var (
+	minIndex = sketchMapping.Index(Milliseconds(1))
+	maxIndex = sketchMapping.Index(Milliseconds(math.MaxInt64))
+)
 
 // Add takes in the latencies of a check that found its endpoint up or degraded; others say nothing about speed.
 func (l *Latencies) Add(r probe.Result) {
 	if r.Verdict != probe.Up && r.Verdict != probe.Degraded {
 		return
 	}
-	l.add("", r.Duration)
-	for _, s := range r.Steps {
+	l.add(0, "", r.Duration)
+	for i, s := range r.Steps {
 		if s.Class == "" && s.Name != "" {
-			l.add(s.Name, s.Latency)
+			l.add(i+1, s.Name, s.Latency)
 		}
 	}
 }
 
-func (l *Latencies) add(step string, d time.Duration) {
-	if l.bySteps[step] == nil && len(l.bySteps) >= maxSketches {
-		return
+// add takes in one latency; guess is where the sketch of the step is likely to be found.
+func (l *Latencies) add(guess int, step string, d time.Duration) {
+	s := l.sketch(guess, step)
+	switch {
+	case s == nil:
+	case d <= 0:
+		s.zeros++
+	default:
+		s.add(sketchMapping.Index(Milliseconds(d)), 1)
 	}
-	s, err := l.own(step)
-	if err != nil {
-		return // what was read is spoilt: the latencies of an hour are not worth a check
-	}
-	// Add fails for values outside what the mapping can index only; a duration in milliseconds never is.
-	_ = s.Add(max(0, d.Seconds()*1000))
 }
 
-// own returns the sketch of a step to be changed, which it makes when there is none.
-func (l *Latencies) own(step string) (*ddsketch.DDSketch, error) {
-	if l.bySteps == nil {
-		l.bySteps = map[string]*stepLatencies{}
+// sketch returns the sketch of a step, an empty one when there was none, and nil when there is no room for another.
+func (l *Latencies) sketch(guess int, step string) *sketch {
+	if guess < len(l.sketches) && l.sketches[guess].step == step {
+		return &l.sketches[guess]
 	}
-	s := l.bySteps[step]
-	if s == nil {
-		s = &stepLatencies{sketch: newSketch()}
-		l.bySteps[step] = s
+	for i := range l.sketches {
+		if l.sketches[i].step == step {
+			return &l.sketches[i]
+		}
 	}
-	sketch, err := s.unpack()
-	if err != nil {
-		return nil, fmt.Errorf("read latencies of step %q: %w", step, err)
+	if len(l.sketches) >= maxSketches {
+		return nil
 	}
-	*s = stepLatencies{sketch: sketch}
-	return sketch, nil
+	l.sketches = append(l.sketches, sketch{step: step})
+	return &l.sketches[len(l.sketches)-1]
 }
 
-// unpack returns the sketch. It changes nothing, so that many may read at once.
-func (s *stepLatencies) unpack() (*ddsketch.DDSketch, error) {
-	if s.sketch != nil {
-		return s.sketch, nil
+// Clone returns a copy that can be added to without a change to l.
+func (l Latencies) Clone() Latencies {
+	l.sketches = slices.Clone(l.sketches)
+	for i := range l.sketches {
+		l.sketches[i] = l.sketches[i].clone()
 	}
-	return ddsketch.DecodeDDSketch(s.packed, ddstore.SparseStoreConstructor, sketchMapping)
+	return l
 }
 
-// Merge takes in all of m and shares nothing with it that changes.
+// Merge takes in all of m, which stays as it is. It fails, with l as it was or merged in part, when the sum is larger than
+// checks can add up to.
 func (l *Latencies) Merge(m Latencies) error {
-	for step, given := range m.bySteps {
-		if l.bySteps[step] == nil && given.sketch == nil {
-			if l.bySteps == nil {
-				l.bySteps = map[string]*stepLatencies{}
-			}
-			l.bySteps[step] = &stepLatencies{packed: given.packed}
+	for i := range m.sketches {
+		from := &m.sketches[i]
+		into := l.sketch(i, from.step)
+		if into == nil {
 			continue
 		}
-		if err := l.mergeStep(step, given); err != nil {
-			return fmt.Errorf("merge latencies of step %q: %w", step, err)
+		if err := into.merge(from); err != nil {
+			return fmt.Errorf("merge latencies of step %.60q: %w", from.step, err)
 		}
 	}
 	return nil
 }
 
-func (l *Latencies) mergeStep(step string, given *stepLatencies) error {
-	s, err := l.own(step)
-	if err != nil {
-		return err
-	}
-	m, err := given.unpack()
-	if err != nil {
-		return err
-	}
-	return s.MergeWith(m)
-}
-
 // Steps lists the steps there are latencies of, in no order.
 func (l Latencies) Steps() []string {
 	var names []string
-	for name := range l.bySteps {
-		if name != "" {
-			names = append(names, name)
+	for _, s := range l.sketches {
+		if s.step != "" {
+			names = append(names, s.step)
 		}
 	}
 	return names
 }
 
 // Quantiles returns the latencies in milliseconds at each q of [0, 1] for a step, or for whole checks when step is
-// empty; nil when nothing was measured.
+// empty; nil when nothing was measured. The quantile q of n latencies is the one of rank ⌈q·n⌉ (nearest rank), the
+// first at least: the p99 of fewer than 100 latencies is the largest.
 func (l Latencies) Quantiles(step string, qs ...float64) []float64 {
-	kept := l.bySteps[step]
-	if kept == nil {
+	i := slices.IndexFunc(l.sketches, func(s sketch) bool { return s.step == step })
+	if i < 0 {
 		return nil
 	}
-	s, err := kept.unpack()
-	if err != nil || s.IsEmpty() {
+	s := &l.sketches[i]
+	total := s.total()
+	if total == 0 {
 		return nil
 	}
-	values, err := s.GetValuesAtQuantiles(qs)
-	if err != nil {
-		return nil
+	values := make([]float64, 0, len(qs))
+	for _, q := range qs {
+		values = append(values, s.atRank(nearestRank(q, total)))
 	}
 	return values
 }
 
-// MarshalBinary encodes l for a database column: the name of each step and its sketch, both after their length.
-func (l Latencies) MarshalBinary() ([]byte, error) {
-	var out, buffer []byte
-	for _, step := range slices.Sorted(maps.Keys(l.bySteps)) {
-		s := l.bySteps[step]
-		b := s.packed
-		if s.sketch != nil {
-			buffer = buffer[:0]
-			s.sketch.Encode(&buffer, true) // the mapping is known: sketchMapping
-			b = buffer
-		}
-		out = appendText(appendText(out, step), b)
+// nearestRank returns ⌈q·n⌉ within 1 and n. What q·n is off by when q has no exact form in binary does not count as a rank.
+func nearestRank(q float64, n uint64) uint64 {
+	rank := math.Ceil(q * float64(n) * (1 - 1e-12))
+	if !(rank > 1) {
+		return 1
 	}
-	return out, nil
+	return min(uint64(rank), n)
 }
 
-// UnmarshalBinary reads what MarshalBinary wrote, also in its earlier form, JSON; no bytes at all are an empty value. It
-// keeps data.
-func (l *Latencies) UnmarshalBinary(data []byte) error {
-	l.bySteps = nil
-	if len(data) == 0 {
+// sketch is the latencies of one step. It has bins while it is small, as that of an hour held in memory for each
+// endpoint, and counts when it is a sum.
+type sketch struct {
+	step   string
+	zeros  uint64   // latencies of no measurable length
+	bins   []bin    // by index; nil when there are counts
+	counts []uint64 // by index, from first on
+	first  int
+}
+
+type bin struct {
+	index int16
+	count uint16
+}
+
+// add counts n latencies of one bin. The index lies within minIndex and maxIndex.
+func (s *sketch) add(index int, n uint64) {
+	if s.counts == nil {
+		i, found := s.find(index)
+		if found && uint64(s.bins[i].count)+n <= math.MaxUint16 {
+			s.bins[i].count += uint16(n)
+			return
+		}
+		if !found && n <= math.MaxUint16 {
+			s.insert(i, bin{int16(index), uint16(n)})
+			return
+		}
+	}
+	s.reach(index, index)
+	s.counts[index-s.first] += n
+}
+
+// find returns where the bin of index is, or would have to be.
+func (s *sketch) find(index int) (int, bool) {
+	low, high := 0, len(s.bins)
+	for low < high {
+		middle := int(uint(low+high) >> 1)
+		if int(s.bins[middle].index) < index {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low, low < len(s.bins) && int(s.bins[low].index) == index
+}
+
+// insert grows by a quarter: there are tens of thousands of these in memory, and append would double them.
+func (s *sketch) insert(i int, b bin) {
+	n := len(s.bins)
+	if n == cap(s.bins) {
+		grown := make([]bin, n, n+n/4+4)
+		copy(grown, s.bins)
+		s.bins = grown
+	}
+	s.bins = s.bins[:n+1]
+	copy(s.bins[i+1:], s.bins[i:])
+	s.bins[i] = b
+}
+
+// reach turns bins into counts, and makes room for those from low to high.
+func (s *sketch) reach(low, high int) {
+	if s.counts != nil && low >= s.first && high < s.first+len(s.counts) {
+		return
+	}
+	const slack = 16 // the next one to be merged is likely to reach a little further
+	if from, to, ok := s.span(); ok {
+		low, high = min(low, from), max(high, to)
+	}
+	low, high = max(low-slack, minIndex), min(high+slack, maxIndex)
+	counts := make([]uint64, high-low+1)
+	for index, n := range s.all {
+		counts[index-low] = n
+	}
+	s.bins, s.counts, s.first = nil, counts, low
+}
+
+// span returns the lowest and the highest bin there is room for.
+func (s *sketch) span() (low, high int, ok bool) {
+	if s.counts != nil {
+		return s.first, s.first + len(s.counts) - 1, true
+	}
+	if len(s.bins) == 0 {
+		return 0, 0, false
+	}
+	return int(s.bins[0].index), int(s.bins[len(s.bins)-1].index), true
+}
+
+// all yields the bins that are not empty, by index.
+func (s *sketch) all(yield func(index int, n uint64) bool) {
+	for _, b := range s.bins {
+		if !yield(int(b.index), uint64(b.count)) {
+			return
+		}
+	}
+	for i, n := range s.counts {
+		if n > 0 && !yield(s.first+i, n) {
+			return
+		}
+	}
+}
+
+var _ iter.Seq2[int, uint64] = (*sketch)(nil).all
+
+func (s *sketch) total() uint64 {
+	total := s.zeros
+	for _, b := range s.bins {
+		total += uint64(b.count)
+	}
+	for _, n := range s.counts {
+		total += n
+	}
+	return total
+}
+
+// atRank returns the latency in milliseconds of rank 1 to total.
+func (s *sketch) atRank(rank uint64) float64 {
+	seen := s.zeros
+	if rank <= seen {
+		return 0
+	}
+	for index, n := range s.all {
+		if seen += n; seen >= rank {
+			return sketchMapping.Value(index)
+		}
+	}
+	return 0
+}
+
+func (s *sketch) merge(m *sketch) error {
+	if s.total()+m.total() > maxTotal {
+		return errTooMany
+	}
+	s.zeros += m.zeros
+	if s.counts == nil && s.bins == nil {
+		c := m.clone()
+		s.bins, s.counts, s.first = c.bins, c.counts, c.first
 		return nil
 	}
-	l.bySteps = map[string]*stepLatencies{}
-	if data[0] == '{' && json.Valid(data) {
-		return l.unmarshalJSON(data)
+	low, high, ok := m.span()
+	if !ok {
+		return nil
 	}
-	r := unpacker{rest: data}
-	for len(r.rest) > 0 && len(l.bySteps) <= maxSketches {
-		step := string(r.text())
-		l.bySteps[step] = &stepLatencies{packed: r.text()}
+	s.reach(low, high)
+	for _, b := range m.bins {
+		s.counts[int(b.index)-s.first] += uint64(b.count)
 	}
-	if r.err != nil {
-		return fmt.Errorf("read latencies: %w", r.err)
+	for i, n := range m.counts {
+		s.counts[m.first+i-s.first] += n
 	}
 	return nil
 }
 
-func (l *Latencies) unmarshalJSON(data []byte) error {
+func (s sketch) clone() sketch {
+	s.bins, s.counts = slices.Clone(s.bins), slices.Clone(s.counts)
+	return s
+}
+
+// latenciesVersion is the first byte of encoded latencies. Those without it are the JSON object that was written before
+// there were versions.
+const latenciesVersion = 1
+
+var (
+	errTooMany = errors.New("more latencies than checks can add up to")
+	errSketch  = errors.New("not a sketch")
+)
+
+// MarshalBinary encodes l for a database column: a byte with the version, then for each step the length of its name, its
+// name, the length of its sketch, and its sketch in the encoding of the DDSketch libraries, without the mapping.
+func (l Latencies) MarshalBinary() ([]byte, error) { return l.AppendBinary(nil) }
+
+// AppendBinary appends what MarshalBinary returns to data.
+func (l Latencies) AppendBinary(data []byte) ([]byte, error) {
+	data = append(data, latenciesVersion)
+	for i := range l.sketches {
+		s := &l.sketches[i]
+		data = appendText(data, s.step)
+		data = s.appendSketch(data)
+	}
+	return data, nil
+}
+
+// UnmarshalBinary reads what MarshalBinary wrote; no bytes at all are an empty value.
+func (l *Latencies) UnmarshalBinary(data []byte) error {
+	*l = Latencies{}
+	return l.MergeBinary(data)
+}
+
+// MergeBinary takes in what MarshalBinary wrote, without a detour over a second Latencies.
+func (l *Latencies) MergeBinary(data []byte) error {
+	if len(data) == 0 {
+		return nil
+	}
+	if data[0] == '{' {
+		return l.mergeJSON(data)
+	}
+	if data[0] != latenciesVersion {
+		return fmt.Errorf("read latencies: version %d is not known", data[0])
+	}
+	rest := data[1:]
+	for i := 0; len(rest) > 0; i++ {
+		step, after, ok := cutBytes(rest)
+		encoded, after, ok2 := cutBytes(after)
+		if !ok || !ok2 {
+			return fmt.Errorf("read latencies: %w", errSketch)
+		}
+		if err := l.mergeSketch(i, step, encoded); err != nil {
+			return err
+		}
+		rest = after
+	}
+	return nil
+}
+
+func (l *Latencies) mergeJSON(data []byte) error {
 	var encoded map[string][]byte
 	if err := json.Unmarshal(data, &encoded); err != nil {
 		return fmt.Errorf("read latencies: %w", err)
 	}
 	for step, b := range encoded {
-		l.bySteps[step] = &stepLatencies{packed: b}
+		if err := l.mergeSketch(0, []byte(step), b); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+func (l *Latencies) mergeSketch(guess int, step, encoded []byte) error {
+	var s *sketch
+	if guess < len(l.sketches) && l.sketches[guess].step == string(step) {
+		s = &l.sketches[guess]
+	} else {
+		s = l.sketch(guess, string(step))
+	}
+	if s == nil {
+		return nil
+	}
+	if err := s.mergeEncoded(encoded); err != nil {
+		return fmt.Errorf("read latencies of step %.60q: %w", step, err)
+	}
+	return nil
+}
+
+// appendText appends the length of a text and the text.
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// cutBytes cuts off what appendText appended.
+func cutBytes(b []byte) (text, rest []byte, ok bool) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > uint64(len(b)-size) {
+		return nil, nil, false
+	}
+	end := size + int(n)
+	return b[size:end], b[end:], true
 }

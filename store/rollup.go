@@ -1,213 +1,164 @@
 package store
 
 import (
-	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/rollcallhq/rollcall/probe"
 )
 
-// Rollup is what the checks of one endpoint at one location in one hour or day add up to.
+// Rollup is what the checks of one endpoint at one location in one hour, or in one day in UTC, add up to.
 type Rollup struct {
 	EndpointID string
 	Location   string
-	Begin      time.Time // of the hour or the day, UTC
+	Begin      time.Time // of the hour or day, UTC
 	Counts     Counts
-	Classes    map[probe.Class]int // how many checks failed, by class; nil when none did
+	Classes    map[probe.Class]int // why checks were not up; nil when all were
 	Latencies  Latencies
 }
+
+// maxClasses bounds the classes of one roll-up. An endpoint fails in a few ways; what is beyond is in Counts alone.
+const maxClasses = 32
 
 // Add counts one check.
 func (h *Rollup) Add(r probe.Result) {
 	h.Counts.Add(r.Verdict)
-	h.Latencies.Add(r)
-	if r.Failure != nil && r.Failure.Class != "" {
+	if r.Verdict != probe.Up && r.Failure != nil && r.Failure.Class != "" {
 		h.addClass(r.Failure.Class, 1)
 	}
+	h.Latencies.Add(r)
 }
 
-func (h *Rollup) addClass(class probe.Class, n int) {
+func (h *Rollup) addClass(c probe.Class, n int) {
+	if _, ok := h.Classes[c]; !ok && len(h.Classes) >= maxClasses {
+		return
+	}
 	if h.Classes == nil {
 		h.Classes = map[probe.Class]int{}
 	}
-	h.Classes[class] += n
+	h.Classes[c] += n
 }
 
-// Merge takes in all that o counts. It shares nothing with o afterwards.
-func (h *Rollup) Merge(o Rollup) error {
-	h.Counts = h.Counts.Plus(o.Counts)
-	h.Classes = maps.Clone(h.Classes)
-	for class, n := range o.Classes {
-		h.addClass(class, n)
+// Merge takes in all that m counted, which stays as it is; whose and of when m is does not matter. It fails as
+// [Latencies.Merge] does.
+func (h *Rollup) Merge(m Rollup) error {
+	if err := h.Latencies.Merge(m.Latencies); err != nil {
+		return err
 	}
-	return h.Latencies.Merge(o.Latencies)
+	h.Counts = h.Counts.Plus(m.Counts)
+	for _, c := range slices.Sorted(maps.Keys(m.Classes)) { // in order, so that the bound always leaves out the same
+		h.addClass(c, m.Classes[c])
+	}
+	return nil
 }
 
-// MergeRollups returns roll-ups by the hour or by the day: those of one endpoint and location that lie in the same one are
-// merged. They come oldest first, then by endpoint and location.
-func MergeRollups(grain Grain, parts []Rollup) ([]Rollup, error) {
-	merged := slices.Clone(parts)
-	for i := range merged {
-		merged[i].Begin = grain.Begin(merged[i].Begin)
-	}
-	slices.SortStableFunc(merged, Rollup.compare)
-	out := make([]Rollup, 0, len(merged))
-	own := false // the last one shares nothing with what was given
-	for _, part := range merged {
-		last := len(out) - 1
-		if last < 0 || out[last].compare(part) != 0 {
-			out, own = append(out, part), false
-			continue
-		}
-		if !own {
-			given := out[last]
-			out[last], own = Rollup{EndpointID: given.EndpointID, Location: given.Location, Begin: given.Begin}, true
-			if err := out[last].Merge(given); err != nil {
-				return nil, err
-			}
-		}
-		if err := out[last].Merge(part); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-func (h Rollup) compare(o Rollup) int {
-	return cmp.Or(h.Begin.Compare(o.Begin), cmp.Compare(h.EndpointID, o.EndpointID), cmp.Compare(h.Location, o.Location))
-}
-
-// sumsForm is the first byte of what MarshalBinary writes, so that another form can take its place some day.
-const sumsForm = 1
-
-// MarshalBinary packs what the roll-up counts, without whose and when it is: a byte for the form; then numbers as
-// [binary.AppendUvarint] writes them and texts after their length, namely the counts, how many classes there are, each class
-// with its number; then the latencies as they pack themselves.
-func (h Rollup) MarshalBinary() ([]byte, error) {
-	c := h.Counts
-	b := []byte{sumsForm}
-	for _, n := range []int{c.Up, c.Degraded, c.Down, c.Gated, c.Unknown, len(h.Classes)} {
-		b = binary.AppendUvarint(b, uint64(max(0, n)))
-	}
-	for _, class := range slices.Sorted(maps.Keys(h.Classes)) {
-		b = appendText(b, string(class))
-		b = binary.AppendUvarint(b, uint64(max(0, h.Classes[class])))
-	}
-	latencies, err := h.Latencies.MarshalBinary()
-	return append(b, latencies...), err
-}
-
-// UnmarshalBinary fills in what MarshalBinary wrote; of no bytes at all, nothing. It keeps data.
-func (h *Rollup) UnmarshalBinary(data []byte) error {
-	h.Counts, h.Classes, h.Latencies = Counts{}, nil, Latencies{}
-	if len(data) == 0 {
-		return nil
-	}
-	if data[0] != sumsForm {
-		return fmt.Errorf("read sums: form %d is not known", data[0])
-	}
-	r := unpacker{rest: data[1:]}
-	c := &h.Counts
-	for _, n := range []*int{&c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown} {
-		*n = r.number()
-	}
-	for n := r.number(); n > 0 && r.err == nil; n-- {
-		class := probe.Class(r.text())
-		h.addClass(class, r.number())
-	}
-	if r.err != nil {
-		return fmt.Errorf("read sums: %w", r.err)
-	}
-	return h.Latencies.UnmarshalBinary(r.rest)
-}
-
-// appendText writes a text after its length.
-func appendText[T string | []byte](b []byte, text T) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
-}
-
-// unpacker reads numbers and texts in turn. After the first error all that it reads is nothing.
-type unpacker struct {
-	rest []byte
-	err  error
-}
-
-func (u *unpacker) number() int {
-	n, size := binary.Uvarint(u.rest)
-	if size <= 0 || n > math.MaxInt32 {
-		u.rest, u.err = nil, errPacked
-		return 0
-	}
-	u.rest = u.rest[size:]
-	return int(n)
-}
-
-func (u *unpacker) text() []byte {
-	n := u.number()
-	if n > len(u.rest) {
-		u.rest, u.err = nil, errPacked
-		return nil
-	}
-	text := u.rest[:n:n]
-	u.rest = u.rest[n:]
-	return text
-}
-
-var errPacked = errors.New("it ends too early, or holds a number that is too large")
-
-// EncodeClasses returns counts by class as databases keep them; nil when there are none.
-func EncodeClasses(classes map[probe.Class]int) ([]byte, error) {
-	if len(classes) == 0 {
-		return nil, nil
-	}
-	text, err := json.Marshal(classes)
-	if err != nil {
-		return nil, fmt.Errorf("write classes: %w", err)
-	}
-	return text, nil
-}
-
-// DecodeClasses reads what EncodeClasses wrote.
-func DecodeClasses(text []byte) (map[probe.Class]int, error) {
-	if len(text) == 0 {
-		return nil, nil
-	}
-	var classes map[probe.Class]int
-	if err := json.Unmarshal(text, &classes); err != nil {
-		return nil, fmt.Errorf("read classes: %w", err)
-	}
-	return classes, nil
-}
-
-// Grain is how long the stretches are that are added up.
-type Grain int
-
-// The grains.
-const (
-	Hourly Grain = iota
-	Daily
-)
-
-// Begin returns the beginning of the hour, or of the day in UTC, in which t lies.
-func (g Grain) Begin(t time.Time) time.Time {
-	if g == Daily {
-		return DayOf(t)
-	}
-	return HourOf(t)
+// Clone returns a copy that can be added to without a change to h.
+func (h Rollup) Clone() Rollup {
+	h.Classes, h.Latencies = maps.Clone(h.Classes), h.Latencies.Clone()
+	return h
 }
 
 // HourOf returns the beginning of the hour in which t lies.
 func HourOf(t time.Time) time.Time { return t.UTC().Truncate(time.Hour) }
 
-// DayOf returns the beginning of the day in UTC in which t lies.
+// DayOf returns the beginning of the day, in UTC, in which t lies.
 func DayOf(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
+
+// rollupVersion is the first byte of an encoded roll-up.
+const rollupVersion = 1
+
+var errRollup = errors.New("read roll-up: not a roll-up")
+
+// MarshalBinary encodes what h counted, but neither whose nor of when it is: a byte with the version, the counts, the
+// classes with how many there are first, the latencies as Latencies.MarshalBinary returns them.
+func (h Rollup) MarshalBinary() ([]byte, error) {
+	data := append(make([]byte, 0, 512), rollupVersion)
+	for _, n := range h.Counts.all() {
+		data = binary.AppendUvarint(data, uint64(n))
+	}
+	data = binary.AppendUvarint(data, uint64(len(h.Classes)))
+	if len(h.Classes) > 0 {
+		for _, c := range slices.Sorted(maps.Keys(h.Classes)) {
+			data = binary.AppendUvarint(appendText(data, string(c)), uint64(h.Classes[c]))
+		}
+	}
+	return h.Latencies.AppendBinary(data)
+}
+
+// UnmarshalBinary fills in what MarshalBinary wrote and leaves the other members alone; no bytes at all are a roll-up of
+// no checks.
+func (h *Rollup) UnmarshalBinary(data []byte) error {
+	h.Counts, h.Classes, h.Latencies = Counts{}, nil, Latencies{}
+	if len(data) == 0 {
+		return nil
+	}
+	if data[0] != rollupVersion {
+		return fmt.Errorf("read roll-up: version %d is not known", data[0])
+	}
+	rest, ok := data[1:], true
+	counts := [5]int{}
+	for i := range counts {
+		if counts[i], rest, ok = cutCount(rest); !ok {
+			return errRollup
+		}
+	}
+	h.Counts = Counts{counts[0], counts[1], counts[2], counts[3], counts[4]}
+	classes, rest, ok := cutCount(rest)
+	if !ok || classes > maxClasses {
+		return errRollup
+	}
+	for range classes {
+		name, after, ok := cutBytes(rest)
+		if !ok {
+			return errRollup
+		}
+		n, after, ok := cutCount(after)
+		if !ok {
+			return errRollup
+		}
+		h.addClass(probe.Class(name), n)
+		rest = after
+	}
+	return h.Latencies.UnmarshalBinary(rest)
+}
+
+// cutCount cuts off a number of checks.
+func cutCount(b []byte) (n int, rest []byte, ok bool) {
+	v, size := binary.Uvarint(b)
+	if size <= 0 || v > maxTotal {
+		return 0, nil, false
+	}
+	return int(v), b[size:], true
+}
+
+// EncodeClasses returns classes as a JSON object for a database column; nil when there are none.
+func EncodeClasses(classes map[probe.Class]int) ([]byte, error) {
+	if len(classes) == 0 {
+		return nil, nil
+	}
+	data, err := json.Marshal(classes)
+	if err != nil {
+		return nil, fmt.Errorf("write classes: %w", err)
+	}
+	return data, nil
+}
+
+// DecodeClasses reads what EncodeClasses returned.
+func DecodeClasses(data []byte) (map[probe.Class]int, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	var classes map[probe.Class]int
+	if err := json.Unmarshal(data, &classes); err != nil {
+		return nil, fmt.Errorf("read classes: %w", err)
+	}
+	return classes, nil
+}
 
 // Counts are checks by verdict.
 type Counts struct {
@@ -238,6 +189,9 @@ func (c *Counts) Add(v probe.Verdict) {
 func (c Counts) Plus(d Counts) Counts {
 	return Counts{c.Up + d.Up, c.Degraded + d.Degraded, c.Down + d.Down, c.Gated + d.Gated, c.Unknown + d.Unknown}
 }
+
+// all are the counts in the order of the members.
+func (c Counts) all() [5]int { return [5]int{c.Up, c.Degraded, c.Down, c.Gated, c.Unknown} }
 
 // Total is the number of checks counted.
 func (c Counts) Total() int { return c.Up + c.Degraded + c.Down + c.Gated + c.Unknown }

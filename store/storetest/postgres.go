@@ -36,10 +36,11 @@ func Postgres(t testing.TB) (url string) {
 	return s.database(t)
 }
 
-// PostgresServer starts a Postgres server of the test's own, with one empty database, for tests that take it away.
-func PostgresServer(t testing.TB) *Server {
+// PostgresServer starts a Postgres server of the test's own, with one empty database, for tests that take it away. More
+// settings may be given, like "fsync=on": the server of a test does not care for its disk.
+func PostgresServer(t testing.TB, settings ...string) *Server {
 	t.Helper()
-	s, err := startServer()
+	s, err := startServer(settings...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,7 @@ func PostgresServer(t testing.TB) *Server {
 	return s
 }
 
-var sharedServer = sync.OnceValues(startServer)
+var sharedServer = sync.OnceValues(func() (*Server, error) { return startServer() })
 
 // Server is a Postgres server on 127.0.0.1 that can be stopped and started again. It belongs to one test.
 type Server struct {
@@ -130,7 +131,7 @@ rm -rf "$dir"
 // startTimeout bounds the start of a server, generous for a machine busy with other tests.
 const startTimeout = time.Minute
 
-func startServer() (*Server, error) {
+func startServer(settings ...string) (*Server, error) {
 	bin, err := findBinaries()
 	if err != nil {
 		return nil, err
@@ -160,6 +161,9 @@ func startServer() (*Server, error) {
 		"-c", "unix_socket_directories=", "-c", "max_connections=200", "-c", "shared_buffers=32MB",
 		// The files need to survive a crash of the server, not of the machine.
 		"-c", "fsync=off", "-c", "full_page_writes=off")
+	for _, setting := range settings {
+		s.keeper.Args = append(s.keeper.Args, "-c", setting) // the last of a name holds
+	}
 	s.keeper.Dir, s.keeper.SysProcAttr = dir, attr
 	if err := s.launch(); err != nil {
 		return nil, err
