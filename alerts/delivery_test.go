@@ -212,7 +212,7 @@ func (s *service) record(verdicts ...probe.Verdict) {
 	for _, v := range verdicts {
 		c := checkAt(s.at, v, probe.ClassConnect)
 		c.EndpointID = s.id
-		if _, err := s.db.Record(s.t.Context(), []store.Check{c}, alerts.Judge); err != nil {
+		if _, err := s.db.Record(s.t.Context(), []store.Check{c}, rules); err != nil {
 			s.t.Fatal(err)
 		}
 		s.at = s.at.Add(time.Minute)

@@ -44,6 +44,23 @@ func TestDispatcher(t *testing.T) {
 				t.Errorf("message %+v", got)
 			}
 		}},
+		{"tells of a location of ours that lost its network, which has no endpoint", func(t *testing.T, f *fixture) {
+			f.add("", "ch_1", store.NoticeService)
+			d := &f.store.list[0]
+			d.Notice.EventID, d.Incident, d.Endpoint = "evt_1", store.Incident{}, store.Endpoint{}
+			d.Event = &store.Event{
+				ID: "evt_1", At: time.Now(), Kind: store.EventLocationOffline,
+				Data: []byte(`{"location": "fra", "since": "2026-11-21T12:03:20Z", "until": null, "endpoints": 3}`),
+			}
+			f.run(2 * time.Second)
+			f.wantSent("ch_1  service")
+			if got := f.sender.messages[0]; got.Title != "Location fra lost its network at 12:03 UTC" || got.Location != "fra" || got.Endpoint != "" {
+				t.Errorf("message %+v", got)
+			}
+			if !f.store.settlements[0].Sent {
+				t.Errorf("settlement = %+v, want sent", f.store.settlements[0])
+			}
+		}},
 		{"looks at once when woken", func(t *testing.T, f *fixture) {
 			wake := make(chan struct{})
 			f.config.Wake, f.config.Poll = wake, time.Hour

@@ -167,12 +167,12 @@ func TestJudgeDoesNotBridgeOurOwnDowntime(t *testing.T) {
 	}
 	s := store.State{Status: store.StatusUp, Since: began.Add(-time.Hour), LastCheckAt: began.Add(-time.Minute)}
 	for _, after := range []time.Duration{0, 48 * time.Hour} {
-		s = store.Advance(e, s, nil, check(after), alerts.Judge).State
+		s = advance(e, s, check(after))
 		if s.Status != store.StatusUp || s.Streak.Count != 1 {
 			t.Fatalf("after a bad check %s on: status %s, streak of %d; want up, with a streak of 1", after, s.Status, s.Streak.Count)
 		}
 	}
-	s = store.Advance(e, s, nil, check(48*time.Hour+5*time.Second), alerts.Judge).State
+	s = advance(e, s, check(48*time.Hour+5*time.Second))
 	if want := began.Add(48 * time.Hour); s.Status != store.StatusDown || !s.Since.Equal(want) {
 		t.Errorf("status %s since %s, want down since %s: the first of two bad checks in a row", s.Status, s.Since, want)
 	}
@@ -278,9 +278,10 @@ func (h *history) judge(c store.Check) {
 	once, again := alerts.Judge(h.endpoint, h.state, c), alerts.Judge(h.endpoint, h.state, c)
 	h.impure = cmp.Diff(once, again) + cmp.Diff(h.state, before)
 
-	h.advanced = store.Advance(h.endpoint, h.state, h.open, c, alerts.Judge)
+	standing := store.Standing{Endpoint: h.endpoint, State: wholeOf(h.state), Open: h.open, Places: []store.Place{place(h.state)}}
+	h.advanced = store.Advance(&standing, c, rules, c.Result.StartedAt)
 	h.checks = append(h.checks, c)
-	h.state = h.advanced.State
+	h.state = standing.Places[0].State
 	if h.advanced.Open != nil {
 		h.opened = append(h.opened, *h.advanced.Open)
 		h.open = h.advanced.Open
@@ -289,6 +290,26 @@ func (h *history) judge(c store.Check) {
 		h.resolved = append(h.resolved, *h.advanced.Resolve)
 		h.open = nil
 	}
+}
+
+// rules are those of this package, with a period of a minute.
+var rules = alerts.Rules(func(string) (time.Duration, error) { return time.Minute, nil })
+
+// place is the only one of an endpoint.
+func place(s store.State) store.Place {
+	return store.Place{EndpointID: "ep_1", Location: "default", State: s}
+}
+
+// wholeOf is what a lone place adds up to.
+func wholeOf(s store.State) store.State {
+	return store.State{Status: s.Status, Since: s.Since, Failure: s.Failure}
+}
+
+// advance returns the state of a lone place after a check.
+func advance(e store.Endpoint, s store.State, c store.Check) store.State {
+	standing := store.Standing{Endpoint: e, State: wholeOf(s), Places: []store.Place{{State: s}}}
+	store.Advance(&standing, c, rules, c.Result.StartedAt)
+	return standing.Places[0].State
 }
 
 // clone copies a state with everything that it points to.

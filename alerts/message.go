@@ -22,6 +22,7 @@ const (
 	KindOpened   Kind = "opened"
 	KindResolved Kind = "resolved"
 	KindContract Kind = "contract" // the tool list of an MCP server changed
+	KindService  Kind = "service"  // something about this service itself
 	KindTest     Kind = "test"     // sent because somebody pressed the test button
 )
 
@@ -39,6 +40,7 @@ type Message struct {
 	Class    string
 	Code     string // the JSON-RPC error code or HTTP status, in digits
 	Said     string // the error in the server's own words
+	Location string // of ours, that the message is about
 	Since    time.Time
 	Until    time.Time // zero while it lasts
 	Lasted   string    // "12 minutes 4 seconds", empty while it lasts
@@ -101,8 +103,13 @@ const (
 	maxChange  = 140 // characters of one
 )
 
-// NewEventMessage words an event: a change of the tool list, which opens and ends nothing.
+// NewEventMessage words an event: a change of the tool list, which opens and ends nothing, or something about this
+// service itself, for which e is zero.
 func NewEventMessage(ev store.Event, e store.Endpoint, publicURL string) Message {
+	switch ev.Kind {
+	case store.EventLocationOffline, store.EventLocationOnline:
+		return newLocationMessage(ev, publicURL)
+	}
 	m := Message{
 		Kind:     KindContract,
 		Symbol:   symbols[ev.Severity],
@@ -125,6 +132,49 @@ func NewEventMessage(ev store.Event, e store.Endpoint, publicURL string) Message
 	if more := len(data.Changes) - len(shown) + data.More; more > 0 {
 		m.Changes = append(m.Changes, fmt.Sprintf("… and %d more", more))
 	}
+	return m
+}
+
+// locationData is what an event holds that tells of one of our locations.
+type locationData struct {
+	Location  string     `json:"location"`
+	Since     time.Time  `json:"since"` // when it lost its network
+	Until     *time.Time `json:"until"` // when it was back; null while it is not
+	Endpoints int        `json:"endpoints"`
+}
+
+// newLocationMessage words that a location lost its own network, or that it is back. The first may come from another
+// instance while it lasts, or from the location itself when it is over: it says when it began and what follows from it.
+func newLocationMessage(ev store.Event, publicURL string) Message {
+	m := Message{Kind: KindService, Symbol: "🟡", Title: oneLine(ev.Title, maxLine), Since: ev.At.UTC(), Link: link(publicURL)}
+	if ev.Kind == store.EventLocationOnline {
+		m.Symbol = "🔵"
+	}
+	var data locationData
+	if json.Unmarshal(ev.Data, &data) != nil || data.Location == "" {
+		return m // the title says what is known
+	}
+	m.Location = oneLine(data.Location, maxLine)
+	if !data.Since.IsZero() {
+		m.Since = data.Since.UTC()
+	}
+	if data.Until != nil {
+		m.Until, m.Lasted = data.Until.UTC(), inWords(data.Until.Sub(m.Since))
+	}
+	its := "Its checks"
+	if data.Endpoints > 0 {
+		its = "Its checks of " + counted(int64(data.Endpoints), "endpoint")
+	}
+	if ev.Kind == store.EventLocationOnline {
+		m.Title = "Location " + m.Location + " has its network back"
+		m.Meaning = its + " count again. Those made meanwhile counted as unknown."
+		if m.Lasted != "" {
+			m.Outcome = "It had been without for " + m.Lasted + "."
+		}
+		return m
+	}
+	m.Title = "Location " + m.Location + " lost its network at " + m.Since.Format("15:04 MST")
+	m.Meaning = its + " count as unknown until it is back: what fails is most likely on our side. Other locations are not affected."
 	return m
 }
 
@@ -173,18 +223,27 @@ func (m Message) Text() string {
 
 func (m Message) facts() []string {
 	facts := []string{
+		labelled("Location", m.Location),
 		labelled("Failing step", m.Step),
 		labelled("Class", m.Class),
 		labelled("Code", m.Code),
 		labelled("Error", m.Said),
 	}
 	if !m.Since.IsZero() {
-		facts = append(facts, labelled("Down since", stamp(m.Since)))
+		facts = append(facts, labelled(m.sinceWhat(), stamp(m.Since)))
 	}
 	if !m.Until.IsZero() {
 		facts = append(facts, labelled("Until", stamp(m.Until)+" ("+m.Lasted+")"))
 	}
 	return append(facts, labelled("URL", m.URL))
+}
+
+// sinceWhat says what began at Since.
+func (m Message) sinceWhat() string {
+	if m.Kind == KindService {
+		return "Offline since"
+	}
+	return "Down since"
 }
 
 func labelled(label, text string) string {
@@ -253,16 +312,16 @@ func inWords(d time.Duration) string {
 		if d < unit.length {
 			continue
 		}
-		words := counted(d/unit.length, unit.name)
+		words := counted(int64(d/unit.length), unit.name)
 		if rest := d % unit.length; i+1 < len(units) && rest >= units[i+1].length {
-			words += " " + counted(rest/units[i+1].length, units[i+1].name)
+			words += " " + counted(int64(rest/units[i+1].length), units[i+1].name)
 		}
 		return words
 	}
 	return "" // not reached: d is at least a second
 }
 
-func counted(n time.Duration, unit string) string {
+func counted(n int64, unit string) string {
 	if n == 1 {
 		return "1 " + unit
 	}

@@ -54,6 +54,11 @@ func TestWords(t *testing.T) {
 	}
 	overrun := event(t, "The tool list changed", 181, flood...)
 
+	offline := locationEvent(store.EventLocationOffline, `{"location": "fra", "since": "2026-11-21T12:03:20Z", "until": null, "endpoints": 120}`)
+	online := locationEvent(store.EventLocationOnline, `{"location": "fra", "since": "2026-11-21T12:03:20Z", "until": "2026-11-21T12:41:50Z", "endpoints": 1}`)
+	strange := locationEvent(store.EventLocationOffline, `{"location": "<!channel> *fra* @here", "since": "2026-11-21T12:03:20Z", "until": null, "endpoints": 0}`)
+	bare := locationEvent(store.EventLocationOffline, `[]`)
+
 	tests := []struct {
 		name    string
 		message alerts.Message
@@ -66,6 +71,10 @@ func TestWords(t *testing.T) {
 		{"resolved by a pause", alerts.NewMessage(paused, endpoint, store.NoticeResolved, publicURL)},
 		{"tools changed", alerts.NewEventMessage(changed, endpoint, publicURL)},
 		{"tools changed by a hostile server", alerts.NewEventMessage(overrun, rude, "")},
+		{"location offline", alerts.NewEventMessage(offline, store.Endpoint{}, publicURL)},
+		{"location online again", alerts.NewEventMessage(online, store.Endpoint{}, publicURL)},
+		{"location with a strange name offline", alerts.NewEventMessage(strange, store.Endpoint{}, "")},
+		{"location event without data", alerts.NewEventMessage(bare, store.Endpoint{}, publicURL)},
 		{"test", alerts.NewTestMessage(store.Channel{Name: "ops"}, publicURL)},
 	}
 	for _, tt := range tests {
@@ -74,6 +83,14 @@ func TestWords(t *testing.T) {
 			golden(t, name+".txt", []byte(tt.message.Text()+"\n"))
 			golden(t, name+".slack.json", asSlackGetsIt(t, tt.message))
 		})
+	}
+}
+
+// locationEvent returns an event about one of our locations.
+func locationEvent(kind store.EventKind, data string) store.Event {
+	return store.Event{
+		ID: "evt_1", At: time.Date(2026, time.November, 21, 12, 4, 0, 0, time.UTC), Kind: kind, Severity: "warning",
+		Title: "A location lost its network", Data: json.RawMessage(data),
 	}
 }
 

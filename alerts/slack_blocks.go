@@ -43,8 +43,9 @@ func slackFields(m Message) []*slack.TextBlockObject {
 			fields = append(fields, mrkdwn("*"+label+"*\n"+text))
 		}
 	}
+	add("Location", inlineCode(m.Location))
 	add("Failing step", inlineCode(m.Step))
-	add("Down since", slackTime(m.Since))
+	add(m.sinceWhat(), slackTime(m.Since))
 	add("Class", inlineCode(m.Class))
 	add("Until", slackTime(m.Until))
 	add("Code", inlineCode(m.Code))

@@ -26,55 +26,87 @@ type electorate struct {
 
 // vote is the rule that turns what an endpoint looks like from each of its locations into one status.
 //
-//   - A place has a say while its latest check is fresh (see fresh) and it could tell: pending and unknown places abstain.
-//   - Down needs a quorum of down places: endpoint.quorum, though never more than the endpoint has places, or the
-//     majority of those with a say.
-//   - Down at fewer places than that is degraded: seen from one place alone, as the failure says.
+//   - A place has a say while its latest check is fresh (see patience) and it could tell: unknown places abstain.
+//   - Down needs a quorum of down places: endpoint.quorum, though never more than have a say, or the majority of those that
+//     have. A location that is gone must not keep an outage silent that nobody else contradicts.
+//   - A pending place is still being asked: where it might keep the others from being a quorum, nothing changes before it
+//     has decided.
+//   - Down at fewer places than the quorum is degraded, and the failure says where it was seen.
 //   - Otherwise the same holds for gated; then any place that is degraded makes the endpoint degraded.
 //   - Without anybody who has a say the status stays as it was, except that it becomes unknown when a fresh place says so and
 //     the endpoint was not down.
+//   - A status begins when the last of those came to it whom it needed, and not before those left who stood against it.
 func (el *electorate) vote(e store.Endpoint, s store.State, places []store.Place, at time.Time) store.State {
-	var voters, unsure []store.Place
-	for _, p := range places {
-		switch {
-		case !el.fresh(e, p, at):
-		case p.State.Status == store.StatusUnknown:
-			unsure = append(unsure, p)
-		case p.State.Status != store.StatusPending && p.State.Status != "":
-			voters = append(voters, p)
-		}
-	}
-	if len(voters) == 0 {
-		if len(unsure) > 0 && s.Status != store.StatusDown {
-			return elect(s, store.StatusUnknown, unsure, 1)
+	p := el.poll(e, places, at)
+	if len(p.voters) == 0 {
+		if len(p.unsure) > 0 && s.Status != store.StatusDown {
+			return elect(s, store.StatusUnknown, p.unsure, lastOf(p.unsure), at)
 		}
 		return s
 	}
-	quorum := len(voters)/2 + 1
-	if e.Quorum > 0 {
-		quorum = min(e.Quorum, len(places))
-	}
-	down, gated, degraded := with(voters, store.StatusDown), with(voters, store.StatusGated), with(voters, store.StatusDegraded)
+	quorum := quorumOf(e, len(p.voters))
+	down, gated, degraded := with(p.voters, store.StatusDown), with(p.voters, store.StatusGated), with(p.voters, store.StatusDegraded)
+	changed := later(lastOf(p.voters), p.left)
 	switch {
+	case len(down) >= quorum && len(down) < quorumOf(e, len(p.voters)+p.waiting):
+		return s
 	case len(down) >= quorum:
-		return elect(s, store.StatusDown, down, quorum)
+		return elect(s, store.StatusDown, down, later(byTime(down)[quorum-1].State.Since, p.left), at)
 	case len(down) > 0:
-		return elect(s, store.StatusDegraded, partly(down, voters), 1)
+		return elect(s, store.StatusDegraded, partly(down, p.voters), changed, at)
 	case len(gated) >= quorum:
-		return elect(s, store.StatusGated, gated, quorum)
+		return elect(s, store.StatusGated, gated, changed, at)
 	case len(gated) > 0:
-		return elect(s, store.StatusDegraded, partly(gated, voters), 1)
+		return elect(s, store.StatusDegraded, partly(gated, p.voters), changed, at)
 	case len(degraded) > 0:
-		return elect(s, store.StatusDegraded, degraded, 1)
+		return elect(s, store.StatusDegraded, partly(degraded, p.voters), changed, at)
 	}
-	return elect(s, store.StatusUp, with(voters, store.StatusUp), 1)
+	return elect(s, store.StatusUp, p.voters, changed, at)
 }
 
-// fresh reports whether the latest check from a place is recent enough to count: two were due since, at most, and had the
+// quorumOf returns how many of n places must agree.
+func quorumOf(e store.Endpoint, n int) int {
+	if e.Quorum > 0 {
+		return min(e.Quorum, n)
+	}
+	return n/2 + 1
+}
+
+// poll is what the places of an endpoint have to say.
+type poll struct {
+	voters  []store.Place
+	unsure  []store.Place // asked lately, and could not tell
+	waiting int           // asked, and not decided yet
+	left    time.Time     // when the latest of those went who had a say before
+}
+
+func (el *electorate) poll(e store.Endpoint, places []store.Place, at time.Time) poll {
+	var p poll
+	patience := el.patience(e)
+	for _, place := range places {
+		state := place.State
+		pending := state.Status == store.StatusPending || state.Status == ""
+		switch fresh := at.Sub(state.LastCheckAt) <= patience; {
+		case pending && (fresh || at.Sub(state.Since) <= patience):
+			p.waiting++
+		case pending: // never had a say
+		case !fresh:
+			p.left = later(p.left, state.LastCheckAt)
+		case state.Status == store.StatusUnknown:
+			p.unsure = append(p.unsure, place)
+			p.left = later(p.left, state.Since)
+		default:
+			p.voters = append(p.voters, place)
+		}
+	}
+	return p
+}
+
+// patience is how long ago the latest check from a place may be for it to count: two were due since, at most, and had the
 // time that a check may take.
-func (el *electorate) fresh(e store.Endpoint, p store.Place, at time.Time) bool {
+func (el *electorate) patience(e store.Endpoint) time.Duration {
 	const slack = 30 * time.Second
-	return at.Sub(p.State.LastCheckAt) <= 2*el.every(e.Schedule)+e.Timeout+slack
+	return 2*el.every(e.Schedule) + e.Timeout + slack
 }
 
 func (el *electorate) every(schedule string) time.Duration {
@@ -93,32 +125,69 @@ func with(places []store.Place, status store.Status) []store.Place {
 	return slices.DeleteFunc(slices.Clone(places), func(p store.Place) bool { return p.State.Status != status })
 }
 
-// partly returns places whose failures say that others see it differently.
+// maxNamed is how many locations a failure names that was not seen from all of them.
+const maxNamed = 3
+
+// partly returns places whose failures say that others see it differently, if any do.
 func partly(some, voters []store.Place) []store.Place {
-	names := make([]string, 0, len(some))
-	for _, p := range some {
+	if len(some) == len(voters) {
+		return some
+	}
+	names := make([]string, 0, maxNamed)
+	for _, p := range some[:min(len(some), maxNamed)] {
 		names = append(names, p.Location)
+	}
+	seen := strings.Join(names, ", ")
+	if more := len(some) - len(names); more > 0 {
+		seen = fmt.Sprintf("%s and %d more", seen, more)
 	}
 	said := slices.Clone(some)
 	for i := range said {
 		if f := said[i].State.Failure; f != nil {
 			told := *f
-			told.Message = fmt.Sprintf("seen from %s only (%d of %d locations): %s", strings.Join(names, ", "), len(some), len(voters), f.Message)
+			told.Message = fmt.Sprintf("seen from %s only (%d of %d locations)", seen, len(some), len(voters))
+			if f.Message != "" {
+				told.Message += ": " + f.Message
+			}
 			said[i].State.Failure = &told
 		}
 	}
 	return said
 }
 
-// elect returns s with a status that these places bear out. It began when the last of the quorum came to it, and its cause is
-// what the first of them saw.
-func elect(s store.State, status store.Status, by []store.Place, quorum int) store.State {
-	byTime := slices.SortedFunc(slices.Values(by), func(a, b store.Place) int {
+// elect returns s with a status that began at since and that the places in by bear out. Its cause is what the first of them
+// saw.
+func elect(s store.State, status store.Status, by []store.Place, since, at time.Time) store.State {
+	if s.Status != status {
+		// No status begins before the one whose place it takes, unless that was dated by a clock that was wrong.
+		if since = later(since, s.Since); since.After(at) {
+			since = at
+		}
+		s.Status, s.Since = status, since
+	}
+	s.Failure = byTime(by)[0].State.Failure
+	return s
+}
+
+// byTime returns places in the order in which they came to their status.
+func byTime(places []store.Place) []store.Place {
+	return slices.SortedFunc(slices.Values(places), func(a, b store.Place) int {
 		return cmp.Or(a.State.Since.Compare(b.State.Since), cmp.Compare(a.Location, b.Location))
 	})
-	if s.Status != status {
-		s.Status, s.Since = status, byTime[quorum-1].State.Since
+}
+
+// lastOf returns when the last of the places came to its status.
+func lastOf(places []store.Place) time.Time {
+	var last time.Time
+	for _, p := range places {
+		last = later(last, p.State.Since)
 	}
-	s.Failure = byTime[0].State.Failure
-	return s
+	return last
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
