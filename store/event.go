@@ -3,6 +3,8 @@ package store
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/rollcallhq/rollcall/probe"
 )
 
 // EventKind says what an event tells. Kinds are stored as they are and never renamed.
@@ -44,4 +46,22 @@ type ContractFilter struct {
 	EndpointID string // required
 	Limit      int
 	Cursor     string
+}
+
+// EnrollEvent returns an event about this service itself with the id that a database is to keep it under.
+func EnrollEvent(e Event) (Event, error) {
+	if e.EndpointID != "" {
+		return e, invalid([]probe.Problem{problem("endpoint", "an event about this service is of no endpoint")})
+	}
+	e.ID, e.At = NewID("evt"), Stamp(e.At)
+	return e, nil
+}
+
+// ServiceNotices returns one notice of an event about this service itself for each of the channels.
+func ServiceNotices(e Event, channels []string) []Notice {
+	notices := eventNotices(e, channels, e.At)
+	for i := range notices {
+		notices[i].Kind = NoticeService
+	}
+	return notices
 }

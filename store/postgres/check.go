@@ -21,7 +21,9 @@ type shapes struct {
 // something else each time has no use for it.
 const maxShapes = 4
 
-func (s *shapes) has(day time.Time, id int32) bool { return s.day.Equal(day) && slices.Contains(s.ids, id) }
+func (s *shapes) has(day time.Time, id int32) bool {
+	return s.day.Equal(day) && slices.Contains(s.ids, id)
+}
 
 func (s *shapes) add(day time.Time, id int32) {
 	if !s.day.Equal(day) {

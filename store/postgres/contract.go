@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,53 +9,65 @@ import (
 	"github.com/rollcallhq/rollcall/store"
 )
 
-// insertContracts compares each contract with the one whose place it takes, and keeps it with its event. The order counts:
-// one may take the place of another of the same group. They are rare enough for round trips of their own.
-func insertContracts(ctx context.Context, tx pgx.Tx, contracts []store.NewContract) error {
+// toolsBefore returns the tools of the contracts whose place others take, by id. They are rare enough for a round trip of
+// their own.
+func (db *DB) toolsBefore(ctx context.Context, contracts []store.NewContract) (map[string][]byte, error) {
+	tools := map[string][]byte{}
+	var ids []string
+	for _, n := range contracts {
+		if n.Before != nil {
+			ids = append(ids, n.Before.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return tools, nil
+	}
+	rows, err := db.pool.Query(ctx, `SELECT id, tools FROM contracts WHERE id = ANY ($1)`, ids)
+	if err != nil {
+		return nil, err
+	}
+	var id string
+	var squeezed []byte
+	_, err = pgx.ForEachRow(rows, []any{&id, &squeezed}, func() (err error) {
+		tools[id], err = store.Expand(squeezed)
+		return err
+	})
+	return tools, err
+}
+
+// queueContracts compares each contract with the one whose place it takes, and keeps it with its event. The order counts: one
+// may take the place of another of the same group.
+func queueContracts(batch *pgx.Batch, contracts []store.NewContract, tools map[string][]byte) error {
 	for i := range contracts {
 		n := &contracts[i]
 		if n.Before != nil {
-			before, err := toolsOf(ctx, tx, n.Before.ID)
-			if err != nil {
-				return err
-			}
-			n.Compare(before)
+			n.Compare(tools[n.Before.ID])
 		}
-		if err := insertContract(ctx, tx, *n); err != nil {
+		tools[n.Contract.ID] = n.Contract.Tools
+		if err := queueContract(batch, *n); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// toolsOf returns the tools of a contract, nil when they are not kept.
-func toolsOf(ctx context.Context, tx pgx.Tx, id string) ([]byte, error) {
-	var tools []byte
-	err := tx.QueryRow(ctx, `SELECT tools FROM contracts WHERE id = $1`, id).Scan(&tools)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return nil, err
-	}
-	return store.Expand(tools)
-}
-
-func insertContract(ctx context.Context, tx pgx.Tx, n store.NewContract) error {
+func queueContract(batch *pgx.Batch, n store.NewContract) error {
 	c := n.Contract
 	tools, changes, err := store.EncodeContract(c)
 	if err != nil {
 		return err
 	}
-	var batch pgx.Batch
 	batch.Queue(`
 		INSERT INTO contracts (id, endpoint_id, key, hash, first_seen_at, tools, changes)
 		VALUES ($1, $2, $3, $4, $5, $6, $7)`, c.ID, c.EndpointID, c.Key, c.Hash, c.FirstSeen, tools, changes)
 	if n.Before != nil {
 		batch.Queue(`UPDATE contracts SET last_seen_at = $2 WHERE id = $1`, n.Before.ID, n.Before.Seen)
 	}
-	forgetContracts(&batch, c.EndpointID)
+	forgetContracts(batch, c.EndpointID)
 	if n.Event != nil {
-		insertEvent(&batch, *n.Event)
+		insertEvent(batch, *n.Event)
 	}
-	return send(ctx, tx, &batch)
+	return nil
 }
 
 // forgetContracts lets go of the contracts that are too many, and of the tools of those that are long past.
@@ -85,9 +96,8 @@ func (db *DB) Contracts(ctx context.Context, f store.ContractFilter) (store.Page
 	}
 	limit := store.PageLimit(f.Limit)
 	text := `
-		SELECT ` + contractColumns + `, NULL::bytea, ` + stateColumns + `
+		SELECT ` + contractColumns + `, NULL::bytea
 		FROM contracts c
-		JOIN endpoint_states s ON s.endpoint_id = c.endpoint_id
 		` + w.String() + `
 		ORDER BY c.first_seen_at DESC, c.id DESC
 		LIMIT ` + w.arg(limit+1)
@@ -103,32 +113,37 @@ func (db *DB) Contracts(ctx context.Context, f store.ContractFilter) (store.Page
 // Contract implements store.Store.
 func (db *DB) Contract(ctx context.Context, id string) (store.Contract, error) {
 	c, err := queryOne(ctx, db.pool, scanContract, `
-		SELECT `+contractColumns+`, c.tools, `+stateColumns+`
+		SELECT `+contractColumns+`, c.tools
 		FROM contracts c
-		JOIN endpoint_states s ON s.endpoint_id = c.endpoint_id
 		WHERE c.id = $1`, id)
 	return c, explain("read contract", err)
 }
 
-// contractColumns are what scanContract scans, of contracts c; tools and the state of the endpoint follow.
-const contractColumns = `c.id, c.endpoint_id, c.key, c.hash, c.first_seen_at, c.last_seen_at, c.changes`
+// contractColumns are what scanContract scans, of contracts c; tools follow.
+const contractColumns = `
+	c.id, c.endpoint_id, c.key, c.hash, c.first_seen_at, c.last_seen_at, c.changes,
+	ARRAY (SELECT p.evidence::text FROM places p WHERE p.endpoint_id = c.endpoint_id)`
 
 func scanContract(row pgx.CollectableRow) (store.Contract, error) {
 	var (
 		c              store.Contract
 		lastSeen       *time.Time
 		changes, tools []byte
-		s              stateRow
+		evidences      []string
 	)
-	dest := []any{&c.ID, &c.EndpointID, &c.Key, &c.Hash, &c.FirstSeen, &lastSeen, &changes, &tools}
-	if err := row.Scan(append(dest, s.dest()...)...); err != nil {
-		return store.Contract{}, err
-	}
-	c.LastSeen = orZero(lastSeen)
-	state, err := s.state()
+	err := row.Scan(&c.ID, &c.EndpointID, &c.Key, &c.Hash, &c.FirstSeen, &lastSeen, &changes, &evidences, &tools)
 	if err != nil {
 		return store.Contract{}, err
 	}
-	err = store.DecodeContract(&c, state, tools, changes)
+	c.LastSeen = orZero(lastSeen)
+	var known []store.KnownContract
+	for _, evidence := range evidences {
+		var s store.State
+		if err := store.DecodeEvidence(&s, []byte(evidence)); err != nil {
+			return store.Contract{}, err
+		}
+		known = append(known, s.Contracts...)
+	}
+	err = store.DecodeContract(&c, known, tools, changes)
 	return c, err
 }

@@ -46,7 +46,7 @@ func (db *DB) UpdateEndpoint(ctx context.Context, slug string, change func(*stor
 		if err != nil {
 			return err
 		}
-		before, at := standing.Endpoint, store.Stamp(time.Now())
+		before, at := standing.standing.Endpoint, store.Stamp(time.Now())
 		if after, err = store.EditEndpoint(before, change, at); err != nil || !before.Edited(after) {
 			return err
 		}
@@ -64,7 +64,7 @@ func (db *DB) UpdateEndpoint(ctx context.Context, slug string, change func(*stor
 		if err := db.updateEndpoint(ctx, tx, after); err != nil {
 			return err
 		}
-		return writeAmended(ctx, tx, after.ID, store.Amend(before, after, standing.State, standing.Open, at))
+		return writeAmended(ctx, tx, standing, store.Amend(standing.standing, after, at))
 	})
 	if err != nil {
 		return store.Endpoint{}, err
@@ -75,8 +75,33 @@ func (db *DB) UpdateEndpoint(ctx context.Context, slug string, change func(*stor
 // DeleteEndpoint implements store.Store.
 func (db *DB) DeleteEndpoint(ctx context.Context, slug string) error {
 	return db.write(ctx, "delete endpoint", func(tx pgx.Tx) error {
-		return execOne(ctx, tx, `DELETE FROM endpoints WHERE slug = $1`, slug)
+		nums, err := query(ctx, tx, pgx.RowTo[int32], `
+			SELECT p.num
+			FROM places p
+			JOIN endpoints e ON e.id = p.endpoint_id
+			WHERE e.slug = $1
+			FOR UPDATE`, slug)
+		if err != nil {
+			return err
+		}
+		if err := execOne(ctx, tx, `DELETE FROM endpoints WHERE slug = $1`, slug); err != nil {
+			return err
+		}
+		var batch pgx.Batch
+		for _, table := range []string{"checks", "check_shapes", "uptime_hours"} { // they have no foreign key: see the schema
+			batch.Queue(`DELETE FROM `+table+` WHERE place = ANY ($1)`, nums)
+		}
+		return send(ctx, tx, &batch)
 	})
+}
+
+// Roster implements store.Store.
+func (db *DB) Roster(ctx context.Context) ([]store.Member, error) {
+	members, err := query(ctx, db.pool, func(row pgx.CollectableRow) (m store.Member, err error) {
+		err = row.Scan(&m.ID, &m.UpdatedAt)
+		return m, err
+	}, `SELECT id, updated_at FROM endpoints`)
+	return members, explain("read roster", err)
 }
 
 // Endpoint implements store.Store.
@@ -138,6 +163,9 @@ func whereEndpoints(f store.EndpointFilter) (where, error) {
 	if f.PublicOnly {
 		w.and(`e.public`)
 	}
+	if f.IDs != nil {
+		w.and(`e.id = ANY (?)`, f.IDs)
+	}
 	if f.Cursor != "" {
 		name, err := store.ReadNameCursor(endpointList, f.Cursor)
 		if err != nil {
@@ -152,7 +180,7 @@ func whereEndpoints(f store.EndpointFilter) (where, error) {
 const endpointColumns = `
 	e.id, e.slug, e.name, e.kind, e.url, e.headers, e.request_method, e.request_params, e.schedule,
 	e.timeout_ms, e.degraded_over_ms, e.confirm_failures, e.confirm_successes, e.confirm_after_ms,
-	e.public, e.paused, e.tags, e.options, e.contract_notices,
+	e.public, e.paused, e.tags, e.options, e.contract_notices, e.locations, e.quorum,
 	ARRAY (SELECT ec.channel_id FROM endpoint_channels ec WHERE ec.endpoint_id = e.id ORDER BY ec.position),
 	e.created_at, e.updated_at`
 
@@ -168,7 +196,8 @@ func (r *endpointRow) dest() []any {
 	return []any{
 		&e.ID, &e.Slug, &e.Name, &e.Kind, &e.URL, &r.headers, &e.Request.Method, (*[]byte)(&e.Request.Params), &e.Schedule,
 		&r.timeout, &r.degradedOver, &e.Confirm.Failures, &e.Confirm.Successes, &r.confirmAfter,
-		&e.Public, &e.Paused, &e.Tags, &r.options, &e.ContractNotices, &e.Channels, &e.CreatedAt, &e.UpdatedAt,
+		&e.Public, &e.Paused, &e.Tags, &r.options, &e.ContractNotices, &e.Locations, &e.Quorum, &e.Channels,
+		&e.CreatedAt, &e.UpdatedAt,
 	}
 }
 
@@ -202,7 +231,35 @@ func (db *DB) overviews(ctx context.Context, tx pgx.Tx, rest string, args ...any
 	if err != nil {
 		return nil, err
 	}
+	if err := addPlaces(ctx, tx, found); err != nil {
+		return nil, err
+	}
 	return found, addLastChecks(ctx, tx, found)
+}
+
+// addPlaces fills in the places, and the states that they make.
+func addPlaces(ctx context.Context, tx pgx.Tx, overviews []store.Overview) error {
+	ids, byID := make([]string, 0, len(overviews)), make(map[string]*store.Overview, len(overviews))
+	for i := range overviews {
+		ids = append(ids, overviews[i].ID)
+		byID[overviews[i].ID] = &overviews[i]
+	}
+	places, err := query(ctx, tx, scanPlace, `
+		SELECT `+placeColumns+`
+		FROM places p
+		WHERE p.endpoint_id = ANY ($1)
+		ORDER BY p.endpoint_id, p.location`, ids)
+	if err != nil {
+		return err
+	}
+	for _, p := range places {
+		o := byID[p.EndpointID]
+		o.Places = append(o.Places, p)
+	}
+	for i := range overviews {
+		overviews[i].State = store.Merged(overviews[i].State, overviews[i].Places)
+	}
+	return nil
 }
 
 func (db *DB) scanOverview(row pgx.CollectableRow) (store.Overview, error) {
@@ -221,52 +278,93 @@ func (db *DB) scanOverview(row pgx.CollectableRow) (store.Overview, error) {
 
 // addLastChecks fills in the last checks that are not pruned.
 func addLastChecks(ctx context.Context, tx pgx.Tx, overviews []store.Overview) error {
-	ids := make([]string, 0, len(overviews))
-	for _, o := range overviews {
-		if o.State.LastCheckID != "" {
-			ids = append(ids, o.State.LastCheckID)
+	var ids, locations []string
+	var times []time.Time
+	byID := make(map[string]*store.Overview, len(overviews))
+	for i := range overviews {
+		o := &overviews[i]
+		key, ok := store.ParseCheckID(o.State.LastCheckID)
+		if !ok {
+			continue
 		}
+		at := slices.IndexFunc(o.Places, func(p store.Place) bool { return key.At(p.Location) })
+		if at < 0 {
+			continue
+		}
+		byID[o.ID] = o
+		ids, locations, times = append(ids, o.ID), append(locations, o.Places[at].Location), append(times, key.ScheduledAt)
+	}
+	if len(ids) == 0 {
+		return nil
 	}
 	checks, err := query(ctx, tx, scanCheck, `
 		SELECT `+checkColumns+`
-		FROM checks c
-		JOIN endpoints e ON e.id = c.endpoint_id
-		WHERE c.id = ANY ($1)`, ids)
+		FROM unnest($1::text[], $2::text[], $3::timestamptz[]) v (endpoint_id, location, scheduled_at)
+		JOIN endpoints e ON e.id = v.endpoint_id
+		JOIN places p ON p.endpoint_id = v.endpoint_id AND p.location = v.location
+		JOIN checks c ON c.place = p.num AND c.scheduled_at = v.scheduled_at
+		`+shapeOfCheck, ids, locations, times)
 	if err != nil {
 		return err
 	}
-	byEndpoint := make(map[string]*store.Check, len(checks))
-	for i := range checks {
-		byEndpoint[checks[i].EndpointID] = &checks[i]
-	}
-	for i := range overviews {
-		overviews[i].LastCheck = byEndpoint[overviews[i].ID]
+	for _, c := range checks {
+		byID[c.EndpointID].LastCheck = &c
 	}
 	return nil
 }
 
-// lockStanding locks an endpoint and returns where it stands. The reading is a statement of its own: the one that waits
-// for the lock sees the database as it was before the wait.
-func (db *DB) lockStanding(ctx context.Context, tx pgx.Tx, slug string) (store.Standing, error) {
+// lockStanding locks an endpoint with its places and returns where it stands. The reading is in statements of their own: one
+// that waits for a lock sees the database as it was before the wait.
+func (db *DB) lockStanding(ctx context.Context, tx pgx.Tx, slug string) (*known, error) {
 	var id string
 	err := tx.QueryRow(ctx, `SELECT id FROM endpoints WHERE slug = $1 FOR NO KEY UPDATE`, slug).Scan(&id)
 	if err != nil {
-		return store.Standing{}, err
+		return nil, err
 	}
-	overview, err := queryOne(ctx, tx, db.scanOverview, `
-		SELECT `+endpointColumns+`, `+stateColumns+`
-		FROM endpoints e
-		JOIN endpoint_states s ON s.endpoint_id = e.id
-		WHERE e.id = $1`, id)
+	if _, err := tx.Exec(ctx, `SELECT 1 FROM places WHERE endpoint_id = $1 ORDER BY num FOR NO KEY UPDATE`, id); err != nil {
+		return nil, err
+	}
+	group := map[string]*known{}
+	if err := readKnown(ctx, tx, []string{id}, group); err != nil {
+		return nil, err
+	}
+	k := group[id]
+	if k == nil {
+		return nil, pgx.ErrNoRows
+	}
+	// What was read leaves out what is sealed.
+	k.standing.Endpoint, err = queryOne(ctx, tx, db.scanEndpoint, `SELECT `+endpointColumns+` FROM endpoints e WHERE e.id = $1`, id)
+	return k, err
+}
+
+func (db *DB) scanEndpoint(row pgx.CollectableRow) (store.Endpoint, error) {
+	var e endpointRow
+	if err := row.Scan(e.dest()...); err != nil {
+		return store.Endpoint{}, err
+	}
+	return e.endpoint(db.sealer)
+}
+
+// writeAmended keeps what the edit of an endpoint changed beside the endpoint.
+func writeAmended(ctx context.Context, tx pgx.Tx, k *known, a store.Amended) error {
+	var batch pgx.Batch
+	var places placeUpdate
+	for _, p := range k.standing.Places {
+		r := k.rows[p.Location]
+		if err := places.add(r.num, r.version, p); err != nil {
+			return err
+		}
+	}
+	places.queue(&batch)
+	err := updateStates(&batch, []store.EndpointState{{EndpointID: k.standing.Endpoint.ID, State: k.standing.State}})
 	if err != nil {
-		return store.Standing{}, err
+		return err
 	}
-	open, err := query(ctx, tx, scanOpenIncident, openIncidents, []string{id})
-	standing := store.Standing{Endpoint: overview.Endpoint, State: overview.State}
-	if len(open) > 0 {
-		standing.Open = &open[0]
+	if a.Resolve != nil {
+		resolveIncidents(&batch, []store.Incident{*a.Resolve})
+		insertNotices(&batch, a.Notices)
 	}
-	return standing, err
+	return send(ctx, tx, &batch)
 }
 
 // nameEndpoint gives e the name and slug it lacks, and makes sure that those it has are free.
@@ -351,13 +449,13 @@ func (db *DB) insertEndpoint(ctx context.Context, tx pgx.Tx, e store.Endpoint) e
 		INSERT INTO endpoints (
 		    id, slug, name, name_key, search, kind, url, headers, request_method, request_params, schedule,
 		    timeout_ms, degraded_over_ms, confirm_failures, confirm_successes, confirm_after_ms,
-		    public, paused, tags, options, contract_notices, created_at, updated_at
-		) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`,
+		    public, paused, tags, options, contract_notices, locations, quorum, created_at, updated_at
+		) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)`,
 		e.ID, e.Slug, e.Name, store.Fold(e.Name), e.SearchText(), e.Kind, e.URL, headers, e.Request.Method,
 		[]byte(e.Request.Params), e.Schedule,
 		store.Milliseconds(e.Timeout), store.Milliseconds(e.DegradedOver), e.Confirm.Failures, e.Confirm.Successes,
 		store.Milliseconds(e.Confirm.After), e.Public, e.Paused, notNil(e.Tags), options, e.ContractNotices,
-		e.CreatedAt, e.UpdatedAt)
+		notNil(e.Locations), e.Quorum, e.CreatedAt, e.UpdatedAt)
 	if err != nil {
 		return err
 	}
@@ -374,12 +472,12 @@ func (db *DB) updateEndpoint(ctx context.Context, tx pgx.Tx, e store.Endpoint) e
 		SET name = $2, name_key = $3, search = $4, kind = $5, url = $6, headers = $7, request_method = $8,
 		    request_params = $9, schedule = $10, timeout_ms = $11, degraded_over_ms = $12, confirm_failures = $13,
 		    confirm_successes = $14, confirm_after_ms = $15, public = $16, paused = $17, tags = $18, options = $19,
-		    contract_notices = $20, updated_at = $21
+		    contract_notices = $20, updated_at = $21, locations = $22, quorum = $23
 		WHERE id = $1`,
 		e.ID, e.Name, store.Fold(e.Name), e.SearchText(), e.Kind, e.URL, headers, e.Request.Method, []byte(e.Request.Params),
 		e.Schedule, store.Milliseconds(e.Timeout), store.Milliseconds(e.DegradedOver), e.Confirm.Failures,
 		e.Confirm.Successes, store.Milliseconds(e.Confirm.After), e.Public, e.Paused, notNil(e.Tags), options,
-		e.ContractNotices, e.UpdatedAt)
+		e.ContractNotices, e.UpdatedAt, notNil(e.Locations), e.Quorum)
 	if err != nil {
 		return err
 	}
@@ -399,7 +497,7 @@ func (db *DB) sealed(e store.Endpoint) (headers, options []byte, err error) {
 }
 
 // notNil returns an empty array rather than NULL.
-func notNil(tags []string) []string { return append([]string{}, tags...) }
+func notNil(texts []string) []string { return append([]string{}, texts...) }
 
 func insertChannels(ctx context.Context, tx pgx.Tx, e store.Endpoint) error {
 	_, err := tx.Exec(ctx, `

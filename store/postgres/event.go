@@ -11,11 +11,33 @@ import (
 func insertEvent(batch *pgx.Batch, ev store.Event) {
 	batch.Queue(`
 		INSERT INTO events (id, endpoint_id, at, kind, severity, title, data)
-		VALUES ($1, $2, $3, $4, $5, $6, $7)`, ev.ID, ev.EndpointID, ev.At, ev.Kind, ev.Severity, ev.Title, []byte(ev.Data))
+		VALUES ($1, NULLIF($2, ''), $3, $4, $5, $6, $7)`, ev.ID, ev.EndpointID, ev.At, ev.Kind, ev.Severity, ev.Title, []byte(ev.Data))
 	batch.Queue(`
 		DELETE FROM events
-		WHERE id IN (SELECT id FROM events WHERE endpoint_id = $1 AND kind = $2 ORDER BY at DESC, id DESC OFFSET $3)`,
+		WHERE id IN (SELECT id FROM events WHERE endpoint_id = NULLIF($1, '') AND kind = $2 ORDER BY at DESC, id DESC OFFSET $3)`,
 		ev.EndpointID, ev.Kind, store.MaxEvents)
+}
+
+// Announce implements store.Store.
+func (db *DB) Announce(ctx context.Context, ev store.Event) (int, error) {
+	ev, err := store.EnrollEvent(ev)
+	if err != nil {
+		return 0, err
+	}
+	told := 0
+	err = db.write(ctx, "announce", func(tx pgx.Tx) error {
+		channels, err := query(ctx, tx, pgx.RowTo[string], `SELECT DISTINCT channel_id FROM endpoint_channels ORDER BY channel_id`)
+		if err != nil {
+			return err
+		}
+		var batch pgx.Batch
+		insertEvent(&batch, ev)
+		notices := store.ServiceNotices(ev, channels)
+		insertNotices(&batch, notices)
+		told = len(notices)
+		return send(ctx, tx, &batch)
+	})
+	return told, err
 }
 
 // eventList is the name of the list of events in its cursors.
@@ -51,7 +73,7 @@ func (db *DB) Events(ctx context.Context, f store.EventFilter) (store.Page[store
 }
 
 // eventColumns are what eventDest takes, of events v.
-const eventColumns = `v.id, v.endpoint_id, v.at, v.kind, v.severity, v.title, v.data`
+const eventColumns = `v.id, COALESCE(v.endpoint_id, ''), v.at, v.kind, v.severity, v.title, v.data`
 
 func eventDest(ev *store.Event) []any {
 	return []any{&ev.ID, &ev.EndpointID, &ev.At, &ev.Kind, &ev.Severity, &ev.Title, (*[]byte)(&ev.Data)}

@@ -21,11 +21,11 @@ func (db *DB) Heads(ctx context.Context, chain string, since time.Time) ([]probe
 		return store.DecodeHead(name, head)
 	}
 	heads, err := query(ctx, db.pool, scan, `
-		SELECT e.name, s.head
-		FROM endpoint_states s
-		JOIN endpoints e ON e.id = s.endpoint_id
-		WHERE s.chain = $1 AND s.head_at >= $2 AND NOT e.paused
-		ORDER BY s.head_at DESC
+		SELECT e.name, p.evidence -> 'memory' -> 'head'
+		FROM places p
+		JOIN endpoints e ON e.id = p.endpoint_id
+		WHERE p.chain = $1 AND p.head_at >= $2 AND NOT e.paused
+		ORDER BY p.head_at DESC
 		LIMIT $3`, store.CleanText(chain), since, store.MaxHeads)
 	return heads, explain("read heads", err)
 }

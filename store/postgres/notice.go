@@ -86,7 +86,17 @@ func (db *DB) lease(ctx context.Context, tx pgx.Tx, now, until time.Time, limit 
 		JOIN endpoints e ON e.id = v.endpoint_id
 		JOIN channels c ON c.id = n.channel_id
 		WHERE n.id = ANY ($1)`, ids)
-	return inOrder(append(ofIncidents, ofEvents...), ids), err
+	if err != nil || len(ofIncidents)+len(ofEvents) == len(ids) {
+		return inOrder(append(ofIncidents, ofEvents...), ids), err
+	}
+	ofService, err := query(ctx, tx, db.scanServiceDelivery, `
+		SELECT `+noticeColumns+`,
+		    `+eventColumns+`, `+channelColumns+`
+		FROM notices n
+		JOIN events v ON v.id = n.event_id
+		JOIN channels c ON c.id = n.channel_id
+		WHERE n.id = ANY ($1) AND v.endpoint_id IS NULL`, ids)
+	return inOrder(slices.Concat(ofIncidents, ofEvents, ofService), ids), err
 }
 
 // inOrder sorts deliveries as the ids of their notices are.
@@ -133,6 +143,17 @@ func (db *DB) scanEventDelivery(row pgx.CollectableRow) (store.Delivery, error) 
 		return store.Delivery{}, err
 	}
 	d.Endpoint = e.bare()
+	d.Channel, err = c.channel(db.sealer)
+	return d, err
+}
+
+func (db *DB) scanServiceDelivery(row pgx.CollectableRow) (store.Delivery, error) {
+	d := store.Delivery{Event: &store.Event{}}
+	var c channelRow
+	err := row.Scan(slices.Concat(noticeDest(&d), eventDest(d.Event), c.dest())...)
+	if err != nil {
+		return store.Delivery{}, err
+	}
 	d.Channel, err = c.channel(db.sealer)
 	return d, err
 }

@@ -24,6 +24,8 @@ var _ store.Store = (*DB)(nil)
 type DB struct {
 	pool   *pgxpool.Pool
 	sealer *store.Sealer
+	memory memory
+	rooms  rooms
 }
 
 // Open connects to the database at a postgres:// URL and brings its schema up to date. Secrets in it are sealed by
@@ -110,6 +112,18 @@ func (e connectError) Unwrap() error { return e.cause }
 // prepare brings the schema up to date and makes sure of the key.
 func (db *DB) prepare(ctx context.Context) error {
 	if _, _, err := migrate(ctx, db.pool); err != nil {
+		return err
+	}
+	if err := db.write(ctx, "add up days", func(tx pgx.Tx) error {
+		if err := lock(ctx, tx, lockSchema); err != nil {
+			return err
+		}
+		return addDays(ctx, tx)
+	}); err != nil {
+		return err
+	}
+	now := time.Now()
+	if _, err := db.Tend(ctx, store.Retention{Now: now}); err != nil {
 		return err
 	}
 	return db.write(ctx, "check the secret key", func(tx pgx.Tx) error {

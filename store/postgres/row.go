@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/rollcallhq/rollcall/store"
 )
@@ -19,6 +20,9 @@ func orNil(t time.Time) *time.Time {
 	}
 	return &t
 }
+
+// pgDate returns a day as a date column keeps it.
+func pgDate(day time.Time) pgtype.Date { return pgtype.Date{Time: day, Valid: true} }
 
 // orZero is the inverse of orNil.
 func orZero(t *time.Time) time.Time {

@@ -84,7 +84,7 @@ func (db *DB) load(ctx context.Context, checks []store.Check, group map[string]*
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	if err := db.read4(ctx, ids, group); err != nil {
+	if err := readKnown(ctx, db.pool, ids, group); err != nil {
 		return err
 	}
 	for key := range wanted {
@@ -98,11 +98,16 @@ func (db *DB) load(ctx context.Context, checks []store.Check, group map[string]*
 	if err := db.makePlaces(ctx, wanted); err != nil {
 		return err
 	}
-	return db.read4(ctx, ids, group)
+	return readKnown(ctx, db.pool, ids, group)
 }
 
-// read4 reads states, places, endpoints and open incidents in one round trip.
-func (db *DB) read4(ctx context.Context, ids []string, group map[string]*known) error {
+// sender is the pool or a transaction.
+type sender interface {
+	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
+}
+
+// readKnown reads states, places, endpoints and open incidents, in this order and in one round trip.
+func readKnown(ctx context.Context, q sender, ids []string, group map[string]*known) error {
 	type version struct {
 		id      string
 		version int32
@@ -131,7 +136,7 @@ func (db *DB) read4(ctx context.Context, ids []string, group map[string]*known) 
 	})
 	standings := map[string]*store.Standing{}
 	readStandings(&batch, ids, standings)
-	if err := db.pool.SendBatch(ctx, &batch).Close(); err != nil {
+	if err := q.SendBatch(ctx, &batch).Close(); err != nil {
 		return err
 	}
 	for _, v := range versions {

@@ -24,7 +24,7 @@ func (db *DB) Uptime(ctx context.Context, endpointID string, grain store.Grain, 
 	if err != nil {
 		return nil, explain("read uptime", err)
 	}
-	return store.MergeRollups(found, grain)
+	return store.MergeRollups(grain, found)
 }
 
 // rollups selects the hours or days that are over. Days are dates, which key is; begin is a time in either case.
@@ -240,7 +240,7 @@ func addDays(ctx context.Context, tx pgx.Tx) error {
 		if err != nil {
 			return err
 		}
-		days, err := store.MergeRollups(hours, store.Daily)
+		days, err := store.MergeRollups(store.Daily, hours)
 		if err != nil {
 			return err
 		}
@@ -256,4 +256,3 @@ func addDays(ctx context.Context, tx pgx.Tx) error {
 	}
 	return nil
 }
-

@@ -3,70 +3,73 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 
+	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
 
-// stateColumns are what stateRow scans, of endpoint_states s.
-const stateColumns = `s.status, s.since, COALESCE(s.last_check_id, ''), s.last_check_at, s.evidence`
+// stateColumns are what stateRow scans, of endpoint_states s: what the places of an endpoint add up to.
+const stateColumns = `s.status, s.since, s.failure`
 
-// stateRow is a state being scanned.
+// stateRow is the state of an endpoint being scanned.
 type stateRow struct {
-	s        store.State
-	evidence string
+	s       store.State
+	failure []byte
 }
 
-func (r *stateRow) dest() []any {
-	return []any{&r.s.Status, timeInto{&r.s.Since}, &r.s.LastCheckID, timeInto{&r.s.LastCheckAt}, &r.evidence}
-}
+func (r *stateRow) dest() []any { return []any{&r.s.Status, timeInto{&r.s.Since}, &r.failure} }
 
 func (r *stateRow) state() (store.State, error) {
 	s := r.s
-	err := store.DecodeEvidence(&s, []byte(r.evidence))
+	if len(r.failure) == 0 {
+		return s, nil
+	}
+	s.Failure = new(probe.Failure)
+	err := json.Unmarshal(r.failure, s.Failure)
 	return s, err
 }
 
 func insertState(ctx context.Context, tx *sql.Tx, endpointID string, s store.State) error {
-	evidence, err := store.EncodeEvidence(s)
-	if err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, `
-		INSERT INTO endpoint_states (endpoint_id, status, since, evidence)
-		VALUES (?, ?, ?, ?)`, endpointID, s.Status, micros(s.Since), string(evidence))
+	_, err := tx.ExecContext(ctx, `
+		INSERT INTO endpoint_states (endpoint_id, status, since)
+		VALUES (?, ?, ?)`, endpointID, s.Status, micros(s.Since))
 	return err
 }
 
 func updateStates(ctx context.Context, tx *sql.Tx, states []store.EndpointState) error {
 	var args [][]any
 	for _, es := range states {
-		evidence, err := store.EncodeEvidence(es.State)
-		if err != nil {
-			return err
-		}
 		s := es.State
 		if s.Status == "" {
 			s.Status = store.StatusPending
 		}
-		head, err := store.EncodeHead(s)
+		failure, err := failureText(s.Failure)
 		if err != nil {
 			return err
 		}
-		args = append(args, []any{
-			s.Status, micros(s.Since), s.LastCheckID, micros(s.LastCheckAt), string(evidence),
-			head.Chain, string(head.JSON), micros(head.At), es.EndpointID,
-		})
+		args = append(args, []any{s.Status, micros(s.Since), failure, es.EndpointID})
 	}
 	return execEach(ctx, tx, `
 		UPDATE endpoint_states
-		SET status = ?, since = ?, last_check_id = NULLIF(?, ''), last_check_at = ?, evidence = ?,
-		    chain = NULLIF(?, ''), head = NULLIF(?, ''), head_at = ?
+		SET version = version + 1, status = ?, since = ?, failure = ?
 		WHERE endpoint_id = ?`, args)
 }
 
-// writeAmended keeps what the edit of an endpoint changed beside the endpoint.
-func writeAmended(ctx context.Context, tx *sql.Tx, endpointID string, a store.Amended) error {
-	if err := updateStates(ctx, tx, []store.EndpointState{{EndpointID: endpointID, State: a.State}}); err != nil {
+// failureText returns the column of a failure: JSON, or NULL.
+func failureText(f *probe.Failure) (any, error) {
+	if f == nil {
+		return nil, nil
+	}
+	return jsonText(f)
+}
+
+// writeAmended keeps what the edit of an endpoint changed beside the endpoint: s is where it stands afterwards.
+func writeAmended(ctx context.Context, tx *sql.Tx, s store.Standing, a store.Amended) error {
+	if err := putPlaces(ctx, tx, s.Places); err != nil {
+		return err
+	}
+	if err := updateStates(ctx, tx, []store.EndpointState{{EndpointID: s.Endpoint.ID, State: s.State}}); err != nil {
 		return err
 	}
 	if a.Resolve == nil {

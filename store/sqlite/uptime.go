@@ -3,42 +3,111 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rollcallhq/rollcall/store"
 )
 
+// rollups are the tables of hours and of days that are over. Their columns are the same, but for the name of one.
+type rollups struct{ table, begin string }
+
+func rollupsOf(g store.Grain) rollups {
+	if g == store.Daily {
+		return rollups{"uptime_days", "day"}
+	}
+	return rollups{"uptime_hours", "hour"}
+}
+
+// columns are what scanRollup scans, of the table as u.
+func (r rollups) columns() string {
+	return `u.endpoint_id, u.location, u.` + r.begin + `, u.up, u.degraded, u.down, u.gated, u.unknown, u.classes, u.latencies`
+}
+
 // Uptime implements store.Store.
-func (db *DB) Uptime(ctx context.Context, endpointID string, from, to time.Time) ([]store.Rollup, error) {
-	var hours []store.Rollup
+func (db *DB) Uptime(ctx context.Context, endpointID string, grain store.Grain, from, to time.Time) ([]store.Rollup, error) {
+	over := rollupsOf(grain)
+	var found []store.Rollup
 	err := db.read(ctx, "read uptime", func(tx *sql.Tx) (err error) {
-		hours, err = query(ctx, tx, scanHour, `
-			SELECT `+hourColumns+`
-			FROM uptime_hours u
-			WHERE u.endpoint_id = ? AND u.hour >= ? AND u.hour < ?
-			ORDER BY u.hour, u.location`, endpointID, from.UnixMicro(), to.UnixMicro())
+		found, err = query(ctx, tx, scanRollup, `
+			SELECT `+over.columns()+`
+			FROM `+over.table+` u
+			WHERE u.endpoint_id = ? AND u.`+over.begin+` >= ? AND u.`+over.begin+` < ?
+			ORDER BY u.`+over.begin+`, u.location`, endpointID, from.UnixMicro(), to.UnixMicro())
+		if err != nil {
+			return err
+		}
+		running, err := runningHours(ctx, tx, endpointID)
+		for _, hour := range running {
+			if begin := grain.Begin(hour.Begin); !begin.Before(from) && begin.Before(to) {
+				found = append(found, hour)
+			}
+		}
 		return err
 	})
-	return hours, err
+	if err != nil {
+		return nil, err
+	}
+	return store.MergeRollups(grain, found)
+}
+
+// runningHours returns the hours of the latest checks of an endpoint.
+func runningHours(ctx context.Context, tx *sql.Tx, endpointID string) ([]store.Rollup, error) {
+	scan := func(row scanner) (h store.Rollup, err error) {
+		var sums []byte
+		if err := row.Scan(&h.EndpointID, &h.Location, timeInto{&h.Begin}, &sums); err != nil {
+			return h, err
+		}
+		return h, h.UnmarshalBinary(sums)
+	}
+	return query(ctx, tx, scan, `
+		SELECT p.endpoint_id, p.location, p.hour, p.sums
+		FROM places p
+		WHERE p.endpoint_id = ? AND p.hour IS NOT NULL`, endpointID)
 }
 
 // Counts implements store.Store.
-func (db *DB) Counts(ctx context.Context, from time.Time) (map[string]store.Counts, error) {
+func (db *DB) Counts(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) (map[string]store.Counts, error) {
+	list, err := jsonText(slices.Compact(slices.Sorted(slices.Values(endpointIDs))))
+	if err != nil {
+		return nil, err
+	}
+	over := rollupsOf(grain)
 	counts := map[string]store.Counts{}
-	scan := func(row scanner) (struct{}, error) {
+	scanOver := func(row scanner) (struct{}, error) {
 		var id string
 		var c store.Counts
 		err := row.Scan(&id, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown)
-		counts[id] = c
+		counts[id] = counts[id].Plus(c)
 		return struct{}{}, err
 	}
-	err := db.read(ctx, "count verdicts", func(tx *sql.Tx) error {
-		// The plus keeps SQLite from walking all of the primary key for the sake of the order.
-		_, err := query(ctx, tx, scan, `
-			SELECT endpoint_id, SUM(up), SUM(degraded), SUM(down), SUM(gated), SUM(unknown)
-			FROM uptime_hours
-			WHERE hour >= ?
-			GROUP BY +endpoint_id`, from.UnixMicro())
+	scanRunning := func(row scanner) (struct{}, error) {
+		var id string
+		var hour time.Time
+		var sums []byte
+		if err := row.Scan(&id, timeInto{&hour}, &sums); err != nil || grain.Begin(hour).Before(from) {
+			return struct{}{}, err
+		}
+		c, err := store.CountsOf(sums)
+		counts[id] = counts[id].Plus(c)
+		return struct{}{}, err
+	}
+	err = db.read(ctx, "count verdicts", func(tx *sql.Tx) error {
+		// CROSS JOIN keeps the order: a stretch of the primary key for each endpoint.
+		_, err := query(ctx, tx, scanOver, `
+			SELECT u.endpoint_id, SUM(u.up), SUM(u.degraded), SUM(u.down), SUM(u.gated), SUM(u.unknown)
+			FROM json_each(?) id
+			CROSS JOIN `+over.table+` u ON u.endpoint_id = id.value AND u.`+over.begin+` >= ?
+			GROUP BY u.endpoint_id`, list, from.UnixMicro())
+		if err != nil {
+			return err
+		}
+		_, err = query(ctx, tx, scanRunning, `
+			SELECT p.endpoint_id, p.hour, p.sums
+			FROM json_each(?) id
+			CROSS JOIN places p ON p.endpoint_id = id.value
+			WHERE p.hour IS NOT NULL`, list)
 		return err
 	})
 	if err != nil {
@@ -47,69 +116,124 @@ func (db *DB) Counts(ctx context.Context, from time.Time) (map[string]store.Coun
 	return counts, nil
 }
 
-// hoursOf returns the hours that the checks count in, as far as they are kept.
-func hoursOf(ctx context.Context, tx *sql.Tx, checks []store.Check) (map[store.Hour]store.Rollup, error) {
-	keys := make([]store.Hour, 0, len(checks))
-	seen := map[store.Hour]bool{}
-	for _, c := range checks {
-		if key := c.Hour(); !seen[key] {
-			seen[key] = true
-			keys = append(keys, key)
+// addRollups merges hours that are over with what is kept of them and of their days.
+func addRollups(ctx context.Context, tx *sql.Tx, over []store.Rollup) error {
+	if len(over) == 0 {
+		return nil
+	}
+	for _, grain := range []store.Grain{store.Hourly, store.Daily} {
+		kept, err := keptRollups(ctx, tx, grain, over)
+		if err != nil {
+			return err
+		}
+		merged, err := store.MergeRollups(grain, append(kept, over...))
+		if err != nil {
+			return err
+		}
+		if err := putRollups(ctx, tx, grain, merged); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keptRollups returns the hours or days in which those given lie, as far as they are kept.
+func keptRollups(ctx context.Context, tx *sql.Tx, grain store.Grain, of []store.Rollup) ([]store.Rollup, error) {
+	type key struct {
+		EndpointID, Location string
+		Begin                int64
+	}
+	seen := map[key]bool{}
+	var keys []key
+	for _, r := range of {
+		k := key{r.EndpointID, r.Location, grain.Begin(r.Begin).UnixMicro()}
+		if !seen[k] {
+			seen[k] = true
+			keys = append(keys, k)
 		}
 	}
 	list, err := jsonText(keys)
 	if err != nil {
 		return nil, err
 	}
-	// CROSS JOIN keeps the order: a look into the primary key for each hour.
-	found, err := query(ctx, tx, scanHour, `
-		SELECT `+hourColumns+`
+	kept := rollupsOf(grain)
+	// CROSS JOIN keeps the order: a look into the primary key for each.
+	return query(ctx, tx, scanRollup, `
+		SELECT `+kept.columns()+`
 		FROM json_each(?) key
-		CROSS JOIN uptime_hours u
+		CROSS JOIN `+kept.table+` u
 		    ON u.endpoint_id = key.value ->> 'EndpointID'
-		    AND u.hour = (key.value ->> 'Hour') * 1000000
+		    AND u.`+kept.begin+` = key.value ->> 'Begin'
 		    AND u.location = key.value ->> 'Location'`, list)
-	if err != nil {
-		return nil, err
-	}
-	hours := make(map[store.Hour]store.Rollup, len(found))
-	for _, h := range found {
-		hours[h.Key()] = h
-	}
-	return hours, nil
 }
 
-func putHours(ctx context.Context, tx *sql.Tx, hours []store.Rollup) error {
+func putRollups(ctx context.Context, tx *sql.Tx, grain store.Grain, list []store.Rollup) error {
+	into := rollupsOf(grain)
 	var args [][]any
-	for _, h := range hours {
-		latencies, err := h.Latencies.MarshalBinary()
+	for _, r := range list {
+		latencies, err := r.Latencies.MarshalBinary()
 		if err != nil {
 			return err
 		}
-		c := h.Counts
+		classes, err := store.EncodeClasses(r.Classes)
+		if err != nil {
+			return err
+		}
+		c := r.Counts
 		args = append(args, []any{
-			h.EndpointID, h.Location, h.Begin.UnixMicro(), c.Up, c.Degraded, c.Down, c.Gated, c.Unknown, latencies,
+			r.EndpointID, r.Location, r.Begin.UnixMicro(), c.Up, c.Degraded, c.Down, c.Gated, c.Unknown,
+			string(classes), append([]byte{}, latencies...),
 		})
 	}
 	return execEach(ctx, tx, `
-		INSERT INTO uptime_hours (endpoint_id, location, hour, up, degraded, down, gated, unknown, latencies)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (endpoint_id, hour, location) DO UPDATE
+		INSERT INTO `+into.table+` (endpoint_id, location, `+into.begin+`, up, degraded, down, gated, unknown, classes, latencies)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?)
+		ON CONFLICT (endpoint_id, `+into.begin+`, location) DO UPDATE
 		SET up = excluded.up, degraded = excluded.degraded, down = excluded.down, gated = excluded.gated,
-		    unknown = excluded.unknown, latencies = excluded.latencies`, args)
+		    unknown = excluded.unknown, classes = excluded.classes, latencies = excluded.latencies`, args)
 }
 
-// hourColumns are what scanHour scans, of uptime_hours u.
-const hourColumns = `u.endpoint_id, u.location, u.hour, u.up, u.degraded, u.down, u.gated, u.unknown, u.latencies`
-
-func scanHour(row scanner) (store.Rollup, error) {
-	var h store.Rollup
-	var latencies []byte
-	c := &h.Counts
-	err := row.Scan(&h.EndpointID, &h.Location, timeInto{&h.Begin}, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown, &latencies)
+func scanRollup(row scanner) (store.Rollup, error) {
+	var r store.Rollup
+	var classes, latencies []byte
+	c := &r.Counts
+	err := row.Scan(&r.EndpointID, &r.Location, timeInto{&r.Begin}, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown, &classes, &latencies)
 	if err != nil {
 		return store.Rollup{}, err
 	}
-	err = h.Latencies.UnmarshalBinary(latencies)
-	return h, err
+	if r.Classes, err = store.DecodeClasses(classes); err != nil {
+		return r, err
+	}
+	return r, r.Latencies.UnmarshalBinary(latencies)
+}
+
+// addDays fills in the days of a file whose hours were kept before there were days.
+func addDays(ctx context.Context, tx *sql.Tx) error {
+	var missing bool
+	err := tx.QueryRowContext(ctx, `
+		SELECT EXISTS (SELECT 1 FROM uptime_hours) AND NOT EXISTS (SELECT 1 FROM uptime_days)`).Scan(&missing)
+	if err != nil || !missing {
+		return err
+	}
+	ids, err := query(ctx, tx, scanString, `SELECT id FROM endpoints ORDER BY id`)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		hours, err := query(ctx, tx, scanRollup, `
+			SELECT `+rollupsOf(store.Hourly).columns()+`
+			FROM uptime_hours u
+			WHERE u.endpoint_id = ?`, id)
+		if err != nil {
+			return err
+		}
+		days, err := store.MergeRollups(store.Daily, hours)
+		if err != nil {
+			return fmt.Errorf("add up the days of endpoint %s: %w", id, err)
+		}
+		if err := putRollups(ctx, tx, store.Daily, days); err != nil {
+			return err
+		}
+	}
+	return nil
 }
