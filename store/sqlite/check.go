@@ -41,7 +41,7 @@ func (db *DB) Record(ctx context.Context, checks []store.Check, judge store.Judg
 }
 
 func readLedger(ctx context.Context, tx *sql.Tx, checks []store.Check) (*store.Ledger, error) {
-	standings, err := standings(ctx, tx, checks)
+	standings, err := standings(ctx, tx, endpointIDs(checks))
 	if err != nil {
 		return nil, err
 	}
@@ -49,16 +49,12 @@ func readLedger(ctx context.Context, tx *sql.Tx, checks []store.Check) (*store.L
 	if err != nil {
 		return nil, err
 	}
-	hours, err := hoursOf(ctx, tx, checks)
-	if err != nil {
-		return nil, err
-	}
-	return &store.Ledger{Standings: standings, Kept: kept, Hours: hours}, nil
+	// Nobody shares a file by leases: none is ever lost.
+	return &store.Ledger{Standings: standings, Kept: kept, Now: time.Now()}, nil
 }
 
-// standings returns where the endpoints of the checks stand, by id.
-func standings(ctx context.Context, tx *sql.Tx, checks []store.Check) (map[string]*store.Standing, error) {
-	ids := endpointIDs(checks)
+// standings returns where endpoints stand, by id.
+func standings(ctx context.Context, tx *sql.Tx, ids []string) (map[string]*store.Standing, error) {
 	list, err := jsonText(ids)
 	if err != nil {
 		return nil, err
@@ -80,14 +76,19 @@ func standings(ctx context.Context, tx *sql.Tx, checks []store.Check) (map[strin
 	if err != nil {
 		return nil, err
 	}
+	places, err := placesOf(ctx, tx, ids, true)
+	if err != nil {
+		return nil, err
+	}
 	open, err := openIncidents(ctx, tx, ids)
 	if err != nil {
 		return nil, err
 	}
 	byID := make(map[string]*store.Standing, len(found))
 	for _, standing := range found {
-		standing.Open = open[standing.Endpoint.ID]
-		byID[standing.Endpoint.ID] = standing
+		id := standing.Endpoint.ID
+		standing.Places, standing.Open = places[id], open[id]
+		byID[id] = standing
 	}
 	return byID, nil
 }
@@ -100,6 +101,15 @@ func endpointIDs(checks []store.Check) []string {
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
+
+// atSlots joins the checks c that are kept for slots, which are given as JSON. CROSS JOIN keeps the order: a look into the
+// unique index for each slot.
+const atSlots = `
+	FROM json_each(?) slot
+	CROSS JOIN checks c
+	    ON c.endpoint_id = slot.value ->> 'EndpointID'
+	    AND c.location = slot.value ->> 'Location'
+	    AND c.scheduled_at = slot.value ->> 'ScheduledAt'`
 
 // keptSlots returns which of the checks are kept already.
 func keptSlots(ctx context.Context, tx *sql.Tx, checks []store.Check) (map[store.Slot]bool, error) {
@@ -115,14 +125,7 @@ func keptSlots(ctx context.Context, tx *sql.Tx, checks []store.Check) (map[store
 		err = row.Scan(&s.EndpointID, &s.Location, &s.ScheduledAt)
 		return s, err
 	}
-	// CROSS JOIN keeps the order: a look into the unique index for each slot.
-	found, err := query(ctx, tx, scan, `
-		SELECT c.endpoint_id, c.location, c.scheduled_at
-		FROM json_each(?) slot
-		CROSS JOIN checks c
-		    ON c.endpoint_id = slot.value ->> 'EndpointID'
-		    AND c.location = slot.value ->> 'Location'
-		    AND c.scheduled_at = slot.value ->> 'ScheduledAt'`, list)
+	found, err := query(ctx, tx, scan, `SELECT c.endpoint_id, c.location, c.scheduled_at`+atSlots, list)
 	if err != nil {
 		return nil, err
 	}
@@ -152,10 +155,13 @@ func writeEntries(ctx context.Context, tx *sql.Tx, e store.Entries) error {
 	if err := insertTranscripts(ctx, tx, e.Transcripts); err != nil {
 		return err
 	}
+	if err := putPlaces(ctx, tx, e.Places); err != nil {
+		return err
+	}
 	if err := updateStates(ctx, tx, e.States); err != nil {
 		return err
 	}
-	return putHours(ctx, tx, e.Hours)
+	return addRollups(ctx, tx, e.Hours)
 }
 
 func insertChecks(ctx context.Context, tx *sql.Tx, checks []store.Check) error {
@@ -200,7 +206,7 @@ func (db *DB) Checks(ctx context.Context, f store.CheckFilter) (store.Page[store
 			FROM checks c
 			JOIN endpoints e ON e.id = c.endpoint_id
 			`+w.String()+`
-			ORDER BY c.started_at DESC, c.id DESC
+			ORDER BY c.scheduled_at DESC, c.id DESC
 			LIMIT ?`, append(w.args, limit+1)...)
 		return err
 	})
@@ -208,7 +214,7 @@ func (db *DB) Checks(ctx context.Context, f store.CheckFilter) (store.Page[store
 		return store.Page[store.Check]{}, err
 	}
 	return store.PageOf(found, limit, func(c store.Check) string {
-		return store.TimeCursor(checkList, c.Result.StartedAt, c.ID)
+		return store.TimeCursor(checkList, c.ScheduledAt, c.ID)
 	}), nil
 }
 
@@ -216,10 +222,10 @@ func whereChecks(f store.CheckFilter) (where, error) {
 	var w where
 	w.and(`c.endpoint_id = ?`, f.EndpointID)
 	if !f.Since.IsZero() {
-		w.and(`c.started_at >= ?`, f.Since.UnixMicro())
+		w.and(`c.scheduled_at >= ?`, f.Since.UnixMicro())
 	}
 	if !f.Until.IsZero() {
-		w.and(`c.started_at < ?`, f.Until.UnixMicro())
+		w.and(`c.scheduled_at < ?`, f.Until.UnixMicro())
 	}
 	if f.Verdict != "" {
 		w.and(`c.verdict = ?`, f.Verdict)
@@ -229,7 +235,7 @@ func whereChecks(f store.CheckFilter) (where, error) {
 		if err != nil {
 			return where{}, err
 		}
-		w.and(`(c.started_at, c.id) < (?, ?)`, at.UnixMicro(), id)
+		w.and(`(c.scheduled_at, c.id) < (?, ?)`, at.UnixMicro(), id)
 	}
 	return w, nil
 }
@@ -238,15 +244,10 @@ func whereChecks(f store.CheckFilter) (where, error) {
 func (db *DB) Check(ctx context.Context, id string) (store.Check, error) {
 	var c store.Check
 	err := db.read(ctx, "read check", func(tx *sql.Tx) (err error) {
-		c, err = scanCheck(tx.QueryRowContext(ctx, `
-			SELECT `+checkColumns+`
-			FROM checks c
-			JOIN endpoints e ON e.id = c.endpoint_id
-			WHERE c.id = ?`, id))
-		if err != nil {
+		if c, err = findCheck(ctx, tx, id); err != nil {
 			return notFound(err)
 		}
-		err = tx.QueryRowContext(ctx, `SELECT body FROM transcripts WHERE check_id = ?`, id).Scan((*[]byte)(&c.Transcript))
+		err = tx.QueryRowContext(ctx, `SELECT body FROM transcripts WHERE check_id = ?`, c.ID).Scan((*[]byte)(&c.Transcript))
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -255,22 +256,31 @@ func (db *DB) Check(ctx context.Context, id string) (store.Check, error) {
 	return c, err
 }
 
-// Prune implements store.Store.
-func (db *DB) Prune(ctx context.Context, before time.Time, limit int) (int, error) {
-	pruned := 0
-	err := db.write(ctx, "prune checks", func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, `
-			DELETE FROM checks
-			WHERE id IN (SELECT id FROM checks WHERE started_at < ? ORDER BY started_at LIMIT ?)`,
-			before.UnixMicro(), max(0, limit))
-		if err != nil {
-			return err
-		}
-		n, err := result.RowsAffected()
-		pruned = int(n)
-		return err
-	})
-	return pruned, err
+// findCheck looks a check up by its id, and then by what the id says: checks that were made before ids followed from slots
+// are known by either.
+func findCheck(ctx context.Context, tx *sql.Tx, id string) (store.Check, error) {
+	c, err := scanCheck(tx.QueryRowContext(ctx, `
+		SELECT `+checkColumns+`
+		FROM checks c
+		JOIN endpoints e ON e.id = c.endpoint_id
+		WHERE c.id = ?`, id))
+	key, ok := store.ParseCheckID(id)
+	if !errors.Is(err, sql.ErrNoRows) || !ok {
+		return c, err
+	}
+	found, err := query(ctx, tx, scanCheck, `
+		SELECT `+checkColumns+`
+		FROM checks c
+		JOIN endpoints e ON e.id = c.endpoint_id
+		WHERE c.endpoint_id = ? AND c.scheduled_at = ?`, key.EndpointID, key.ScheduledAt.UnixMicro())
+	if err != nil {
+		return store.Check{}, err
+	}
+	i := slices.IndexFunc(found, func(c store.Check) bool { return key.At(c.Location) })
+	if i < 0 {
+		return store.Check{}, sql.ErrNoRows
+	}
+	return found[i], nil
 }
 
 // checkColumns are what scanCheck scans, of checks c and endpoints e.

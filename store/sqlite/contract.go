@@ -92,11 +92,21 @@ func (db *DB) Contracts(ctx context.Context, f store.ContractFilter) (store.Page
 	}
 	limit := store.PageLimit(f.Limit)
 	var found []store.Contract
-	err := db.read(ctx, "list contracts", func(tx *sql.Tx) (err error) {
-		found, err = query(ctx, tx, scanContract, `
-			SELECT `+contractColumns+`, NULL, `+stateColumns+`
+	err := db.read(ctx, "list contracts", func(tx *sql.Tx) error {
+		known, err := knownContracts(ctx, tx, f.EndpointID)
+		if err != nil {
+			return err
+		}
+		scan := func(row scanner) (store.Contract, error) {
+			var r contractRow
+			if err := row.Scan(r.dest()...); err != nil {
+				return store.Contract{}, err
+			}
+			return r.contract(known)
+		}
+		found, err = query(ctx, tx, scan, `
+			SELECT `+contractColumns+`, NULL
 			FROM contracts c
-			JOIN endpoint_states s ON s.endpoint_id = c.endpoint_id
 			`+w.String()+`
 			ORDER BY c.first_seen_at DESC, c.id DESC
 			LIMIT ?`, append(w.args, limit+1)...)
@@ -113,37 +123,54 @@ func (db *DB) Contracts(ctx context.Context, f store.ContractFilter) (store.Page
 // Contract implements store.Store.
 func (db *DB) Contract(ctx context.Context, id string) (store.Contract, error) {
 	var c store.Contract
-	err := db.read(ctx, "read contract", func(tx *sql.Tx) (err error) {
-		c, err = scanContract(tx.QueryRowContext(ctx, `
-			SELECT `+contractColumns+`, c.tools, `+stateColumns+`
+	err := db.read(ctx, "read contract", func(tx *sql.Tx) error {
+		var r contractRow
+		err := tx.QueryRowContext(ctx, `
+			SELECT `+contractColumns+`, c.tools
 			FROM contracts c
-			JOIN endpoint_states s ON s.endpoint_id = c.endpoint_id
-			WHERE c.id = ?`, id))
-		return notFound(err)
+			WHERE c.id = ?`, id).Scan(r.dest()...)
+		if err != nil {
+			return notFound(err)
+		}
+		known, err := knownContracts(ctx, tx, r.c.EndpointID)
+		if err != nil {
+			return err
+		}
+		c, err = r.contract(known)
+		return err
 	})
 	return c, err
 }
 
-// contractColumns are what scanContract scans, of contracts c; tools and the state of the endpoint follow.
+// knownContracts returns the present contracts of the places of an endpoint.
+func knownContracts(ctx context.Context, tx *sql.Tx, endpointID string) ([]store.KnownContract, error) {
+	places, err := query(ctx, tx, scanPlace, `SELECT `+placeColumns+` FROM places p WHERE p.endpoint_id = ?`, endpointID)
+	if err != nil {
+		return nil, err
+	}
+	var known []store.KnownContract
+	for _, p := range places {
+		known = append(known, p.State.Contracts...)
+	}
+	return known, nil
+}
+
+// contractColumns are what contractRow scans, of contracts c; the tools, or NULL, follow.
 const contractColumns = `c.id, c.endpoint_id, c.key, c.hash, c.first_seen_at, c.last_seen_at, c.changes`
 
-func scanContract(row scanner) (store.Contract, error) {
-	var (
-		c       store.Contract
-		changes string
-		tools   []byte
-		s       stateRow
-	)
-	dest := []any{
-		&c.ID, &c.EndpointID, &c.Key, &c.Hash, timeInto{&c.FirstSeen}, timeInto{&c.LastSeen}, &changes, &tools,
-	}
-	if err := row.Scan(append(dest, s.dest()...)...); err != nil {
-		return store.Contract{}, err
-	}
-	state, err := s.state()
-	if err != nil {
-		return store.Contract{}, err
-	}
-	err = store.DecodeContract(&c, state, tools, []byte(changes))
+// contractRow is a contract being scanned.
+type contractRow struct {
+	c              store.Contract
+	changes, tools []byte
+}
+
+func (r *contractRow) dest() []any {
+	c := &r.c
+	return []any{&c.ID, &c.EndpointID, &c.Key, &c.Hash, timeInto{&c.FirstSeen}, timeInto{&c.LastSeen}, &r.changes, &r.tools}
+}
+
+func (r *contractRow) contract(known []store.KnownContract) (store.Contract, error) {
+	c := r.c
+	err := store.DecodeContract(&c, known, r.tools, r.changes)
 	return c, err
 }

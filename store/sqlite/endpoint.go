@@ -55,7 +55,8 @@ func (db *DB) UpdateEndpoint(ctx context.Context, slug string, change func(*stor
 		if err := db.updateEndpoint(ctx, tx, after); err != nil {
 			return err
 		}
-		return writeAmended(ctx, tx, after.ID, store.Amend(before, after, standing.State, standing.Open, at))
+		amended := store.Amend(&standing, after, at)
+		return writeAmended(ctx, tx, standing, amended)
 	})
 	if err != nil {
 		return store.Endpoint{}, err
@@ -128,6 +129,13 @@ func whereEndpoints(f store.EndpointFilter) (where, error) {
 	if f.PublicOnly {
 		w.and(`e.public`)
 	}
+	if f.IDs != nil {
+		list, err := jsonText(f.IDs)
+		if err != nil {
+			return where{}, err
+		}
+		w.and(`e.id IN (SELECT value FROM json_each(?))`, list)
+	}
 	if f.Cursor != "" {
 		name, err := store.ReadNameCursor(endpointList, f.Cursor)
 		if err != nil {
@@ -138,11 +146,25 @@ func whereEndpoints(f store.EndpointFilter) (where, error) {
 	return w, nil
 }
 
+// Roster implements store.Store.
+func (db *DB) Roster(ctx context.Context) ([]store.Member, error) {
+	scan := func(row scanner) (m store.Member, err error) {
+		err = row.Scan(&m.ID, timeInto{&m.UpdatedAt})
+		return m, err
+	}
+	var found []store.Member
+	err := db.read(ctx, "read roster", func(tx *sql.Tx) (err error) {
+		found, err = query(ctx, tx, scan, `SELECT id, updated_at FROM endpoints`)
+		return err
+	})
+	return found, err
+}
+
 // endpointColumns are what endpointRow scans, of endpoints e.
 const endpointColumns = `
 	e.id, e.slug, e.name, e.kind, e.url, e.headers, e.request_method, e.request_params, e.schedule,
 	e.timeout_ms, e.degraded_over_ms, e.confirm_failures, e.confirm_successes, e.confirm_after_ms,
-	e.public, e.paused, e.tags, e.options, e.contract_notices,
+	e.public, e.paused, e.tags, e.options, e.contract_notices, e.locations, e.quorum,
 	(SELECT json_group_array(ec.channel_id ORDER BY ec.position) FROM endpoint_channels ec WHERE ec.endpoint_id = e.id),
 	e.created_at, e.updated_at`
 
@@ -158,8 +180,8 @@ func (r *endpointRow) dest() []any {
 	return []any{
 		&e.ID, &e.Slug, &e.Name, &e.Kind, &e.URL, &r.headers, &e.Request.Method, (*[]byte)(&e.Request.Params), &e.Schedule,
 		&r.timeout, &r.degradedOver, &e.Confirm.Failures, &e.Confirm.Successes, &r.confirmAfter,
-		&e.Public, &e.Paused, jsonInto{&e.Tags}, &r.options, &e.ContractNotices, jsonInto{&e.Channels},
-		timeInto{&e.CreatedAt}, timeInto{&e.UpdatedAt},
+		&e.Public, &e.Paused, jsonInto{&e.Tags}, &r.options, &e.ContractNotices, jsonInto{&e.Locations}, &e.Quorum,
+		jsonInto{&e.Channels}, timeInto{&e.CreatedAt}, timeInto{&e.UpdatedAt},
 	}
 }
 
@@ -206,26 +228,43 @@ func (db *DB) overviews(ctx context.Context, tx *sql.Tx, rest string, args ...an
 	if err != nil {
 		return nil, err
 	}
+	if err := addPlaces(ctx, tx, found); err != nil {
+		return nil, err
+	}
 	return found, addLastChecks(ctx, tx, found)
+}
+
+// addPlaces fills in the places, and what they say in the state.
+func addPlaces(ctx context.Context, tx *sql.Tx, overviews []store.Overview) error {
+	ids := make([]string, 0, len(overviews))
+	for _, o := range overviews {
+		ids = append(ids, o.ID)
+	}
+	places, err := placesOf(ctx, tx, ids, false)
+	if err != nil {
+		return err
+	}
+	for i := range overviews {
+		o := &overviews[i]
+		o.Places = places[o.ID]
+		o.State = store.Merged(o.State, o.Places)
+	}
+	return nil
 }
 
 // addLastChecks fills in the last checks that are not pruned.
 func addLastChecks(ctx context.Context, tx *sql.Tx, overviews []store.Overview) error {
-	ids := make([]string, 0, len(overviews))
+	slots := make([]store.Slot, 0, len(overviews))
 	for _, o := range overviews {
-		if o.State.LastCheckID != "" {
-			ids = append(ids, o.State.LastCheckID)
+		if slot, ok := lastSlot(o); ok {
+			slots = append(slots, slot)
 		}
 	}
-	list, err := jsonText(ids)
+	list, err := jsonText(slots)
 	if err != nil {
 		return err
 	}
-	checks, err := query(ctx, tx, scanCheck, `
-		SELECT `+checkColumns+`
-		FROM checks c
-		JOIN endpoints e ON e.id = c.endpoint_id
-		WHERE c.id IN (SELECT value FROM json_each(?))`, list)
+	checks, err := query(ctx, tx, scanCheck, `SELECT `+checkColumns+atSlots+` JOIN endpoints e ON e.id = c.endpoint_id`, list)
 	if err != nil {
 		return err
 	}
@@ -237,6 +276,17 @@ func addLastChecks(ctx context.Context, tx *sql.Tx, overviews []store.Overview) 
 		overviews[i].LastCheck = byEndpoint[overviews[i].ID]
 	}
 	return nil
+}
+
+// lastSlot returns the slot of the last check of an endpoint, and whether there is one.
+func lastSlot(o store.Overview) (store.Slot, bool) {
+	for _, p := range o.Places {
+		key, ok := store.ParseCheckID(p.State.LastCheckID)
+		if ok && p.State.LastCheckID == o.State.LastCheckID {
+			return store.Slot{EndpointID: o.ID, Location: p.Location, ScheduledAt: key.ScheduledAt.UnixMicro()}, true
+		}
+	}
+	return store.Slot{}, false
 }
 
 // standing returns where an endpoint stands.
@@ -259,8 +309,14 @@ func (db *DB) standing(ctx context.Context, tx *sql.Tx, slug string) (store.Stan
 	if err != nil {
 		return store.Standing{}, err
 	}
+	places, err := placesOf(ctx, tx, []string{endpoint.ID}, true)
+	if err != nil {
+		return store.Standing{}, err
+	}
 	open, err := openIncidents(ctx, tx, []string{endpoint.ID})
-	return store.Standing{Endpoint: endpoint, State: state, Open: open[endpoint.ID]}, err
+	return store.Standing{
+		Endpoint: endpoint, State: state, Open: open[endpoint.ID], Places: places[endpoint.ID],
+	}, err
 }
 
 // nameEndpoint gives e the name and slug it lacks, and makes sure that those it has are free.
@@ -331,7 +387,7 @@ func checkChannels(ctx context.Context, tx *sql.Tx, ids []string) error {
 }
 
 func (db *DB) insertEndpoint(ctx context.Context, tx *sql.Tx, e store.Endpoint) error {
-	headers, options, tags, err := db.endpointForms(e)
+	f, err := db.endpointForms(e)
 	if err != nil {
 		return err
 	}
@@ -339,12 +395,12 @@ func (db *DB) insertEndpoint(ctx context.Context, tx *sql.Tx, e store.Endpoint) 
 		INSERT INTO endpoints (
 		    id, slug, name, name_key, search, kind, url, headers, request_method, request_params, schedule,
 		    timeout_ms, degraded_over_ms, confirm_failures, confirm_successes, confirm_after_ms,
-		    public, paused, tags, options, contract_notices, created_at, updated_at
-		) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.ID, e.Slug, e.Name, store.Fold(e.Name), e.SearchText(), e.Kind, e.URL, headers, e.Request.Method,
+		    public, paused, tags, options, contract_notices, locations, quorum, created_at, updated_at
+		) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		e.ID, e.Slug, e.Name, store.Fold(e.Name), e.SearchText(), e.Kind, e.URL, f.headers, e.Request.Method,
 		[]byte(e.Request.Params), e.Schedule,
 		store.Milliseconds(e.Timeout), store.Milliseconds(e.DegradedOver), e.Confirm.Failures, e.Confirm.Successes,
-		store.Milliseconds(e.Confirm.After), e.Public, e.Paused, tags, options, e.ContractNotices,
+		store.Milliseconds(e.Confirm.After), e.Public, e.Paused, f.tags, f.options, e.ContractNotices, f.locations, e.Quorum,
 		e.CreatedAt.UnixMicro(), e.UpdatedAt.UnixMicro())
 	if err != nil {
 		return err
@@ -353,7 +409,7 @@ func (db *DB) insertEndpoint(ctx context.Context, tx *sql.Tx, e store.Endpoint) 
 }
 
 func (db *DB) updateEndpoint(ctx context.Context, tx *sql.Tx, e store.Endpoint) error {
-	headers, options, tags, err := db.endpointForms(e)
+	f, err := db.endpointForms(e)
 	if err != nil {
 		return err
 	}
@@ -361,12 +417,13 @@ func (db *DB) updateEndpoint(ctx context.Context, tx *sql.Tx, e store.Endpoint) 
 		UPDATE endpoints
 		SET name = ?, name_key = ?, search = ?, kind = ?, url = ?, headers = ?, request_method = ?, request_params = ?,
 		    schedule = ?, timeout_ms = ?, degraded_over_ms = ?, confirm_failures = ?, confirm_successes = ?,
-		    confirm_after_ms = ?, public = ?, paused = ?, tags = ?, options = ?, contract_notices = ?, updated_at = ?
+		    confirm_after_ms = ?, public = ?, paused = ?, tags = ?, options = ?, contract_notices = ?, locations = ?,
+		    quorum = ?, updated_at = ?
 		WHERE id = ?`,
-		e.Name, store.Fold(e.Name), e.SearchText(), e.Kind, e.URL, headers, e.Request.Method, []byte(e.Request.Params),
+		e.Name, store.Fold(e.Name), e.SearchText(), e.Kind, e.URL, f.headers, e.Request.Method, []byte(e.Request.Params),
 		e.Schedule, store.Milliseconds(e.Timeout), store.Milliseconds(e.DegradedOver), e.Confirm.Failures,
-		e.Confirm.Successes, store.Milliseconds(e.Confirm.After), e.Public, e.Paused, tags, options, e.ContractNotices,
-		e.UpdatedAt.UnixMicro(), e.ID)
+		e.Confirm.Successes, store.Milliseconds(e.Confirm.After), e.Public, e.Paused, f.tags, f.options, e.ContractNotices,
+		f.locations, e.Quorum, e.UpdatedAt.UnixMicro(), e.ID)
 	if err != nil {
 		return err
 	}
@@ -376,16 +433,24 @@ func (db *DB) updateEndpoint(ctx context.Context, tx *sql.Tx, e store.Endpoint) 
 	return insertChannels(ctx, tx, e)
 }
 
-// endpointForms returns the columns of e that are not kept as they are.
-func (db *DB) endpointForms(e store.Endpoint) (headers, options []byte, tags string, err error) {
-	if headers, err = db.sealer.SealHeaders(e.ID, e.Headers); err != nil {
-		return nil, nil, "", err
+// endpointForms are the columns of an endpoint that are not kept as they are.
+type endpointForms struct {
+	headers, options []byte
+	tags, locations  string
+}
+
+func (db *DB) endpointForms(e store.Endpoint) (f endpointForms, err error) {
+	if f.headers, err = db.sealer.SealHeaders(e.ID, e.Headers); err != nil {
+		return f, err
 	}
-	if options, err = db.sealer.SealOptions(e); err != nil {
-		return nil, nil, "", err
+	if f.options, err = db.sealer.SealOptions(e); err != nil {
+		return f, err
 	}
-	tags, err = jsonText(append([]string{}, e.Tags...)) // an empty array, not null
-	return headers, options, tags, err
+	if f.tags, err = jsonText(append([]string{}, e.Tags...)); err != nil { // an empty array, not null
+		return f, err
+	}
+	f.locations, err = jsonText(append([]string{}, e.Locations...))
+	return f, err
 }
 
 func insertChannels(ctx context.Context, tx *sql.Tx, e store.Endpoint) error {

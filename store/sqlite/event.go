@@ -10,16 +10,40 @@ import (
 func insertEvent(ctx context.Context, tx *sql.Tx, ev store.Event) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO events (id, endpoint_id, at, kind, severity, title, data)
-		VALUES (?, ?, ?, ?, ?, ?, ?)`, ev.ID, ev.EndpointID, ev.At.UnixMicro(), ev.Kind, ev.Severity, ev.Title, string(ev.Data))
+		VALUES (?, NULLIF(?, ''), ?, ?, ?, ?, ?)`, ev.ID, ev.EndpointID, ev.At.UnixMicro(), ev.Kind, ev.Severity, ev.Title, string(ev.Data))
 	if err != nil {
 		return err
 	}
 	_, err = tx.ExecContext(ctx, `
 		DELETE FROM events
 		WHERE id IN (
-		    SELECT id FROM events WHERE endpoint_id = ? AND kind = ? ORDER BY at DESC, id DESC LIMIT -1 OFFSET ?
+		    SELECT id FROM events WHERE endpoint_id IS NULLIF(?, '') AND kind = ? ORDER BY at DESC, id DESC LIMIT -1 OFFSET ?
 		)`, ev.EndpointID, ev.Kind, store.MaxEvents)
 	return err
+}
+
+// Announce implements store.Store.
+func (db *DB) Announce(ctx context.Context, ev store.Event) (int, error) {
+	ev, err := store.EnrollEvent(ev)
+	if err != nil {
+		return 0, err
+	}
+	told := 0
+	err = db.write(ctx, "announce", func(tx *sql.Tx) error {
+		if err := insertEvent(ctx, tx, ev); err != nil {
+			return err
+		}
+		channels, err := query(ctx, tx, scanString, `SELECT DISTINCT channel_id FROM endpoint_channels`)
+		if err != nil {
+			return err
+		}
+		told = len(channels)
+		return insertNotices(ctx, tx, store.ServiceNotices(ev, channels))
+	})
+	if err != nil {
+		return 0, err
+	}
+	return told, nil
 }
 
 // eventList is the name of the list of events in its cursors.
@@ -59,7 +83,7 @@ func (db *DB) Events(ctx context.Context, f store.EventFilter) (store.Page[store
 }
 
 // eventColumns are what eventRow scans, of events v.
-const eventColumns = `v.id, v.endpoint_id, v.at, v.kind, v.severity, v.title, v.data`
+const eventColumns = `v.id, COALESCE(v.endpoint_id, ''), v.at, v.kind, v.severity, v.title, v.data`
 
 // eventRow is an event being scanned.
 type eventRow struct {

@@ -96,7 +96,17 @@ func (db *DB) lease(ctx context.Context, tx *sql.Tx, ids []string, until time.Ti
 		JOIN endpoints e ON e.id = v.endpoint_id
 		JOIN channels c ON c.id = n.channel_id
 		WHERE n.id IN (SELECT value FROM json_each(?))`, list)
-	return inOrder(append(ofIncidents, ofEvents...), ids), err
+	if err != nil {
+		return nil, err
+	}
+	ofService, err := query(ctx, tx, db.scanServiceDelivery, `
+		SELECT `+noticeColumns+`,
+		    `+eventColumns+`, `+channelColumns+`
+		FROM notices n
+		JOIN events v ON v.id = n.event_id AND v.endpoint_id IS NULL
+		JOIN channels c ON c.id = n.channel_id
+		WHERE n.id IN (SELECT value FROM json_each(?))`, list)
+	return inOrder(slices.Concat(ofIncidents, ofEvents, ofService), ids), err
 }
 
 // inOrder sorts deliveries as the ids of their notices are.
@@ -147,6 +157,22 @@ func (db *DB) scanEventDelivery(row scanner) (store.Delivery, error) {
 	}
 	d.Event, d.Endpoint = new(ev.event()), e.bare()
 	d.Channel, err = c.channel(db.sealer)
+	return d, err
+}
+
+// scanServiceDelivery scans the delivery of an event of no endpoint.
+func (db *DB) scanServiceDelivery(row scanner) (store.Delivery, error) {
+	var (
+		d  store.Delivery
+		ev eventRow
+		c  channelRow
+	)
+	if err := row.Scan(slices.Concat(noticeDest(&d), ev.dest(), c.dest())...); err != nil {
+		return store.Delivery{}, err
+	}
+	d.Event = new(ev.event())
+	channel, err := c.channel(db.sealer)
+	d.Channel = channel
 	return d, err
 }
 

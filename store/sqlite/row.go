@@ -25,6 +25,9 @@ func microsOrNil(t *time.Time) any {
 	return t.UnixMicro()
 }
 
+// fromMicros returns a time that a column keeps.
+func fromMicros(v int64) time.Time { return time.UnixMicro(v).UTC() }
+
 // timeInto scans microseconds into a time; NULL is the zero time.
 type timeInto struct{ t *time.Time }
 
@@ -34,7 +37,7 @@ func (d timeInto) Scan(src any) error {
 	case nil:
 		*d.t = time.Time{}
 	case int64:
-		*d.t = time.UnixMicro(v).UTC()
+		*d.t = fromMicros(v)
 	default:
 		return fmt.Errorf("a time is kept as %T", src)
 	}

@@ -117,6 +117,9 @@ func (db *DB) prepare(ctx context.Context) error {
 	if _, _, err := migrate(ctx, db.writer); err != nil {
 		return err
 	}
+	if err := db.write(ctx, "add up days", func(tx *sql.Tx) error { return addDays(ctx, tx) }); err != nil {
+		return err
+	}
 	return db.write(ctx, "check the secret key", func(tx *sql.Tx) error {
 		var proof []byte
 		err := tx.QueryRowContext(ctx, `SELECT proof FROM secret_key`).Scan(&proof)
