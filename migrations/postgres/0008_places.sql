@@ -77,7 +77,6 @@ CREATE TABLE checks (
     -- A check is made once: what two instances or a repeated write bring again is passed over.
     PRIMARY KEY (place, scheduled_at)
 ) PARTITION BY RANGE (scheduled_at);
-ALTER TABLE checks ALTER COLUMN latencies SET STORAGE PLAIN;
 COMMENT ON TABLE checks IS
     'What was seen: one probe of an endpoint each. A partition holds the checks of one day in UTC; the program makes them ahead and drops the oldest.';
 COMMENT ON COLUMN checks.place IS 'places.num.';
@@ -158,3 +157,80 @@ COMMENT ON TABLE uptime_days IS 'Counts and latencies by day in UTC, of the hour
 
 ALTER TABLE events ALTER COLUMN endpoint_id DROP NOT NULL;
 COMMENT ON COLUMN events.endpoint_id IS 'NULL when it is about this service itself.';
+
+-- What was kept before goes along: each check with a shape of its own that says everything, for want of numbers.
+
+DO $$
+DECLARE
+    day date;
+BEGIN
+    FOR day IN SELECT DISTINCT (scheduled_at AT TIME ZONE 'UTC')::date FROM checks_before LOOP
+        EXECUTE format('CREATE TABLE %I PARTITION OF checks FOR VALUES FROM (%L) TO (%L)',
+            'checks_' || to_char(day, 'YYYYMMDD'), day || ' 00:00:00+00', (day + 1) || ' 00:00:00+00');
+        EXECUTE format('CREATE TABLE %I PARTITION OF check_shapes FOR VALUES FROM (%L) TO (%L)',
+            'check_shapes_' || to_char(day, 'YYYYMMDD'), day, day + 1);
+    END LOOP;
+    FOR day IN SELECT DISTINCT date_trunc('month', hour AT TIME ZONE 'UTC')::date FROM uptime_hours_before LOOP
+        EXECUTE format('CREATE TABLE %I PARTITION OF uptime_hours FOR VALUES FROM (%L) TO (%L)',
+            'uptime_hours_' || to_char(day, 'YYYYMM'), day || ' 00:00:00+00', (day + interval '1 month')::date || ' 00:00:00+00');
+    END LOOP;
+END $$;
+
+WITH numbered AS MATERIALIZED (
+    SELECT p.num AS place, c.*, (c.scheduled_at AT TIME ZONE 'UTC')::date AS day,
+           row_number() OVER (PARTITION BY p.num, (c.scheduled_at AT TIME ZONE 'UTC')::date ORDER BY c.scheduled_at)::integer AS shape
+    FROM checks_before c
+    JOIN places p ON p.endpoint_id = c.endpoint_id AND p.location = c.location
+), shapes AS (
+    INSERT INTO check_shapes (place, day, id, shape)
+    SELECT place, day, shape, jsonb_build_object(
+        'kind', kind, 'era', era, 'steps', steps, 'warnings', warnings, 'facts', facts,
+        'started_at', to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+        'duration_ms', duration_ms, 'retry_after_ms', retry_after_ms,
+        'failure', CASE WHEN class IS NOT NULL THEN
+            jsonb_build_object('step', failed_step, 'class', class, 'code', code, 'message', message) END)
+    FROM numbered
+)
+INSERT INTO checks (place, shape, scheduled_at, verdict, latencies)
+SELECT place, shape, scheduled_at,
+       (CASE verdict WHEN 'up' THEN 'u' WHEN 'degraded' THEN 'd' WHEN 'down' THEN 'x' WHEN 'gated' THEN 'g' ELSE '?' END)::"char",
+       COALESCE((
+           SELECT string_agg(int4send(LEAST(GREATEST(round((s.value ->> 'latency_ms')::numeric * 1000), 0), 2147483647)::integer), ''::bytea
+                             ORDER BY s.position)
+           FROM jsonb_array_elements(steps) WITH ORDINALITY s (value, position)
+       ), ''::bytea)
+FROM numbered;
+
+INSERT INTO uptime_hours (place, hour, up, degraded, down, gated, unknown, latencies)
+SELECT p.num, u.hour, u.up, u.degraded, u.down, u.gated, u.unknown, u.latencies
+FROM uptime_hours_before u
+JOIN places p ON p.endpoint_id = u.endpoint_id AND p.location = u.location;
+
+DROP TABLE transcripts_before, checks_before, uptime_hours_before;
+
+CREATE VIEW check_steps AS
+SELECT e.slug                                            AS endpoint,
+       c.scheduled_at                                    AS started_at,
+       s.value ->> 'name'                                AS step,
+       ('x' || encode(substring(c.latencies FROM (4 * s.position - 3)::integer FOR 4), 'hex'))::bit(32)::bigint
+           / 1000::double precision                      AS latency,
+       COALESCE((s.value ->> 'http_status')::integer, 0) AS http_status,
+       COALESCE(s.value ->> 'class', '')                 AS class,
+       COALESCE((s.value ->> 'code')::bigint, 0)         AS code,
+       COALESCE(s.value ->> 'message', '')               AS message,
+       p.location                                        AS location,
+       'chk_' || regexp_replace(p.endpoint_id, '^ep_', '')
+           || '_' || lpad(to_hex((extract(epoch FROM c.scheduled_at) * 1000000)::bigint), 16, '0')
+           || left(encode(sha256(convert_to(p.location, 'UTF8')), 'hex'), 8) AS check_id,
+       s.position                                        AS position
+FROM checks c
+JOIN places p ON p.num = c.place
+JOIN endpoints e ON e.id = p.endpoint_id
+JOIN check_shapes h ON h.place = c.place AND h.day = (c.scheduled_at AT TIME ZONE 'UTC')::date AND h.id = c.shape
+CROSS JOIN LATERAL jsonb_array_elements(h.shape -> 'steps') WITH ORDINALITY s (value, position);
+COMMENT ON VIEW check_steps IS 'The steps of all checks, one row each, for questions in SQL.';
+COMMENT ON COLUMN check_steps.started_at IS 'When the check was due, and but for milliseconds when it started.';
+COMMENT ON COLUMN check_steps.latency IS 'In milliseconds.';
+COMMENT ON COLUMN check_steps.http_status IS '0 when no answer came.';
+COMMENT ON COLUMN check_steps.class IS 'Why the step failed, empty when it went well.';
+COMMENT ON COLUMN check_steps.code IS 'JSON-RPC error code or HTTP status of a step that failed, 0 when none came.';

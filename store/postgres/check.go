@@ -55,7 +55,7 @@ func packChecks(checks []store.Check, group map[string]*known) (*packedChecks, e
 	days := map[time.Time]bool{}
 	for _, c := range checks {
 		r := group[c.EndpointID].rows[c.Location]
-		packed, err := store.Pack(c.Result, c.ScheduledAt)
+		packed, err := store.PackBare(c.Result, c.ScheduledAt)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func packChecks(checks []store.Check, group map[string]*known) (*packedChecks, e
 		if r.shapes.has(day, packed.ShapeID) {
 			continue
 		}
-		text, err := store.ShapeOf(c.Result)
+		text, err := store.EncodeShape(c.Result)
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,6 +48,19 @@ func Open(ctx context.Context, url string, sealer *store.Sealer) (*DB, error) {
 	return db, nil
 }
 
+// OpenReplica connects to a copy of a database that another process of this version keeps up to date, such as a hot standby.
+// Nothing is written there; methods that write fail. It need not be reachable yet.
+func OpenReplica(ctx context.Context, url string, sealer *store.Sealer) (*DB, error) {
+	if sealer == nil {
+		return nil, errNoKey
+	}
+	pool, err := newPool(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	return &DB{pool: pool, sealer: sealer}, nil
+}
+
 var errNoKey = errors.New("a database needs a key to seal secrets with")
 
 // Migrate brings the schema of the database at url up to date and says which version it had and has.
@@ -60,6 +74,19 @@ func Migrate(ctx context.Context, url string) (from, to int, err error) {
 }
 
 func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
+	pool, err := newPool(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, unreachable(pool.Config().ConnConfig, err)
+	}
+	return pool, nil
+}
+
+// newPool makes a pool that connects when it is first used.
+func newPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		// The parser's own words may repeat parts of the URL, and with them the password.
@@ -71,16 +98,28 @@ func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	if conn.RuntimeParams["application_name"] == "" {
 		conn.RuntimeParams["application_name"] = "rollcall"
 	}
+	if _, set := conn.RuntimeParams["statement_timeout"]; !set && !pooled(conn) {
+		conn.RuntimeParams["statement_timeout"] = strconv.FormatInt(statementTimeout.Milliseconds(), 10)
+	}
 	config.AfterConnect = timesInUTC
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, unreachable(conn, err)
 	}
-	if err := pool.Ping(ctx); err != nil {
-		pool.Close()
-		return nil, unreachable(conn, err)
-	}
 	return pool, nil
+}
+
+// statementTimeout bounds a statement at the server, which goes on with one that its client gave up.
+const statementTimeout = 30 * time.Second
+
+// pooled reports whether the URL says that a pooler in transaction mode stands in between: default_query_exec_mode=exec.
+// Then nothing may rest on the connection, neither prepared statements nor settings.
+func pooled(conn *pgx.ConnConfig) bool {
+	switch conn.DefaultQueryExecMode {
+	case pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol:
+		return true
+	}
+	return false
 }
 
 func timesInUTC(_ context.Context, conn *pgx.Conn) error {
