@@ -17,6 +17,7 @@ type Check struct {
 	Slug        string // of the endpoint; filled in by reads, ignored by writes
 	Location    string
 	ScheduledAt time.Time
+	Epoch       int64        // of the lease under which it was made; 0 when none was needed
 	Result      probe.Result // without a transcript
 	Transcript  Transcript   // nil when none was kept, and in lists
 }
