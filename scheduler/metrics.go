@@ -1,7 +1,7 @@
 package scheduler
 
 import (
-	"time"
+	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -15,7 +15,16 @@ type metrics struct {
 	lag    prometheus.Histogram
 	missed prometheus.Counter
 	panics prometheus.Counter
+	jumps  prometheus.Counter
+	// discarded counts checks that came to an end and were not recorded.
+	discarded *prometheus.CounterVec
 }
+
+// The reasons for which a check is discarded.
+const (
+	discardedLease     = "lease_lost"
+	discardedUndecided = "undecided"
+)
 
 func newMetrics(r prometheus.Registerer, s *Scheduler) *metrics {
 	m := &metrics{
@@ -31,51 +40,88 @@ func newMetrics(r prometheus.Registerer, s *Scheduler) *metrics {
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "rollcall_scheduler_lag_seconds",
 			Help:    "How late probes started.",
-			Buckets: []float64{.001, .005, .01, .05, .1, .25, .5, 1, 5, 15, 60},
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 15, 60},
 		}),
 		missed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "rollcall_scheduler_missed_total",
-			Help: "Ticks that passed because the check before took too long or no slot was free.",
+			Help: "Ticks that passed because the check before took too long, no slot was free or the clock jumped.",
 		}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "rollcall_probe_panics_total",
 			Help: "Probes that panicked and were not recorded: bugs of Rollcall.",
 		}),
+		jumps: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "rollcall_clock_jumps_total",
+			Help: "How often the wall clock jumped or this process stood still, so that every endpoint was planned anew.",
+		}),
+		discarded: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rollcall_checks_discarded_total",
+			Help: "Checks that ended and were not recorded: their endpoint went to another instance, or it could not be told " +
+				"whether this location is offline.",
+		}, []string{"reason"}),
+	}
+	for _, reason := range []string{discardedLease, discardedUndecided} {
+		m.discarded.WithLabelValues(reason)
 	}
 	if r == nil {
 		return m
 	}
-	r.MustRegister(m.probes, m.steps, m.lag, m.missed, m.panics,
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "rollcall_probes_running",
-			Help: "Probes under way.",
-		}, func() float64 { return float64(len(s.slots)) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "rollcall_endpoints_scheduled",
-			Help: "Endpoints that are due some time: known and not paused.",
-		}, func() float64 { return float64(s.queued(time.Time{})) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "rollcall_scheduler_queue",
-			Help: "Endpoints that are due and wait for a free slot.",
-		}, func() float64 { return float64(s.queued(time.Now())) }),
-	)
+	r.MustRegister(m.probes, m.steps, m.lag, m.missed, m.panics, m.jumps, m.discarded)
+	m.registerGauges(r, s)
 	return m
 }
 
-// queued counts the entries due until a time; all entries when it is zero.
-func (s *Scheduler) queued(until time.Time) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if until.IsZero() {
-		return len(s.queue)
-	}
-	n := 0
-	for _, en := range s.queue {
-		if !en.due.After(until) {
-			n++
+// registerGauges adds what is read off the scheduler when somebody looks. None of it takes long, however many endpoints
+// there are: its lock is that of the schedule.
+func (m *metrics) registerGauges(r prometheus.Registerer, s *Scheduler) {
+	locked := func(read func() int) func() float64 {
+		return func() float64 {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return float64(read())
 		}
 	}
-	return n
+	r.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "rollcall_probes_running",
+			Help: "Probes under way.",
+		}, locked(func() int { return s.running })),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "rollcall_probes_limit",
+			Help: "How many probes may be under way at once.",
+		}, locked(func() int { return s.limit })),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "rollcall_endpoints_scheduled",
+			Help: "Endpoints that are due some time: known and not paused.",
+		}, locked(func() int { return s.scheduled })),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "rollcall_scheduler_queue",
+			Help: "Endpoints that are due and wait for a free slot.",
+		}, locked(func() int { return s.queue.due(s.now()) })),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "rollcall_scheduler_waiting_for_host",
+			Help: "Endpoints that are due and wait for a probe of the same host to end.",
+		}, locked(func() int { return s.hostWaiting })),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "rollcall_location_offline",
+			Help: "1 while this location has no network and its checks are unknown.",
+		}, func() float64 {
+			if s.guard.isOffline() {
+				return 1
+			}
+			return 0
+		}),
+	)
+}
+
+// discard counts a check that is not recorded for a reason that is worth a count.
+func (m *metrics) discard(err error) {
+	switch {
+	case errors.Is(err, ErrLeaseLost):
+		m.discarded.WithLabelValues(discardedLease).Inc()
+	case errors.Is(err, errUndecided):
+		m.discarded.WithLabelValues(discardedUndecided).Inc()
+	}
 }
 
 func (m *metrics) observe(r probe.Result) {

@@ -113,9 +113,45 @@ func (s Schedule) Next(endpointID string, t time.Time) time.Time {
 	return t.Round(0).Add(s.every - time.Duration(since))
 }
 
+// next is Next, with a day far off in place of none: a calendar schedule may ask for one that does not come for years.
+func (s Schedule) next(endpointID string, after time.Time) time.Time {
+	if next := s.Next(endpointID, after); !next.IsZero() {
+		return next
+	}
+	return after.AddDate(1, 0, 0)
+}
+
+// maxPassed bounds how far passed counts a calendar schedule, one date at a time.
+const maxPassed = 1000
+
+// passed returns how many times an endpoint was due after one time and until another.
+func (s Schedule) passed(endpointID string, after, until time.Time) int {
+	first := s.Next(endpointID, after)
+	if first.IsZero() || first.After(until) {
+		return 0
+	}
+	if s.every > 0 {
+		return 1 + int(until.Sub(first)/s.every)
+	}
+	n := 0
+	for at := first; !at.IsZero() && !at.After(until) && n < maxPassed; at = s.cron.Next(at) {
+		n++
+	}
+	return n
+}
+
 // phaseOf returns where in its period an endpoint is due, in whole milliseconds.
 func phaseOf(endpointID string, every time.Duration) time.Duration {
 	h := fnv.New64a()
 	h.Write([]byte(endpointID))
-	return time.Duration(h.Sum64()%uint64(every.Milliseconds())) * time.Millisecond
+	return time.Duration(mix(h.Sum64())%uint64(every.Milliseconds())) * time.Millisecond
+}
+
+// mix has every bit of a hash depend on all of its bits: the low ones of FNV-1a follow from the low bits of what was
+// hashed, and ids that were made one after the other are alike. It is the finalizer of SplitMix64 (Steele, Lea and Flood,
+// "Fast splittable pseudorandom number generators", 2014).
+func mix(h uint64) uint64 {
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
 }

@@ -1,6 +1,6 @@
 // Package scheduler decides when endpoints are probed: on their schedule, sooner when a surprising check wants
-// confirmation, at once when they are new or somebody asks, never twice at a time, and at most so many together. It
-// keeps nothing: what it starts from is handed in with Set, and every check goes out through Config.Record.
+// confirmation, at once when somebody asks, never twice at a time, and at most so many together and of one host. It keeps
+// nothing: what it starts from is handed in with Set, and every check goes out through Config.Record.
 package scheduler
 
 import (
@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
+	"net"
 	"sync"
 	"time"
 
@@ -22,6 +22,7 @@ import (
 type Config struct {
 	Location    string
 	Concurrency int // probes at once
+	PerHost     int // probes of one host at once; zero means DefaultPerHost, a negative number that there is no such bound
 	Probe       func(ctx context.Context, t probe.Target) probe.Result
 	// Peers returns the heads that other endpoints of the target's chain were seen at; self is the name of the endpoint.
 	// Nil means that there are none.
@@ -31,6 +32,22 @@ type Config struct {
 	Log    *slog.Logger
 	// Registerer takes the scheduler's metrics; nil means that nobody looks at them.
 	Registerer prometheus.Registerer
+	// Now is the wall clock, by which schedules go; nil means time.Now. It may jump.
+	Now func() time.Time
+
+	// Lease reports whether an endpoint is ours to probe, and under which epoch. A check is made only while it is, and
+	// recorded only when the epoch is still the same at its end. Nil means that everything is ours.
+	Lease func(endpointID string) (epoch int64, ok bool)
+
+	// References are addresses, each "host:port", of which one at least accepts connections while this location has its
+	// network. When most checks fail for reasons of the network and none of them answers, the location is offline and its
+	// checks are unknown. None switches that off. See guard for the rules.
+	References []string
+	// DialReference connects to a reference; nil means a net.Dialer. Its ctx ends after 3 s.
+	DialReference func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Offline is called once each time this location goes offline, and once each time it is back. since is when it went
+	// offline, in both cases. Nil means that nobody wants to hear of it. Calls follow one another; ctx ends with Run.
+	Offline func(ctx context.Context, offline bool, since time.Time)
 }
 
 // Bounds of waiting.
@@ -53,86 +70,219 @@ var ErrUnknownEndpoint = errors.New("endpoint is not scheduled here")
 // Scheduler probes endpoints when they are due. Its methods are safe for concurrent use.
 type Scheduler struct {
 	cfg     Config
+	now     func() time.Time
+	perHost int // negative: no bound
 	metrics *metrics
-	slots   chan struct{} // one element per probe under way
-	wake    chan struct{} // holds one element when the queue may have changed
+	guard   *guard        // nil without references
+	wake    chan struct{} // holds one element when Run has something to do sooner than it thinks
+	quit    chan struct{} // closed when no probe is begun any more
 	cut     chan struct{} // closed when probes under way have to end
 	probes  sync.WaitGroup
 
-	mu       sync.Mutex
-	stopping bool              // guarded by mu: no probe is begun any more
-	entries  map[string]*entry // guarded by mu, as is everything in an entry but busy
-	queue    queue             // guarded by mu: entries that are due some time, soonest first
+	mu          sync.Mutex
+	stopping    bool              // guarded by mu: no probe is begun any more
+	entries     map[string]*entry // guarded by mu, as is everything in an entry
+	hosts       map[string]*host  // guarded by mu, as is everything in a host
+	queue       queue             // guarded by mu: turns that are due some time, soonest first
+	scheduled   int               // guarded by mu: entries that are due some time
+	hostWaiting int               // guarded by mu: turns that wait for a slot of their host
+	limit       int               // guarded by mu: probes at once
+	running     int               // guarded by mu: probes under way
+	full        bool              // guarded by mu: something is due and finds no slot
+	repeats     int               // guarded by mu: how often the clock went back
 }
 
 // entry is what the scheduler knows of one endpoint.
 type entry struct {
-	endpoint store.Endpoint
+	turn     turn            // the next one of its schedule; in no queue while that probe is under way
+	endpoint *store.Endpoint // is never written to
+	state    *store.State    // is never written to
 	schedule Schedule
-	state    store.State
-	due      time.Time // zero when not in the queue
-	index    int       // in the queue
-	limited  int       // checks in a row that were told to come less often
-	gone     bool
-	again    bool          // fell due while it was busy
-	busy     chan struct{} // one element while the endpoint is being probed
+	host     *host
+	last     time.Time     // the latest scheduled time that was used
+	waiting  queue         // turns that fell due while it was being probed
+	idle     chan struct{} // of Drain; closed when it is not being probed any more
+	limited  int           // checks in a row that were told to come less often
+	busy     bool          // it is being probed, or the check is being recorded
+	ticking  bool          // its schedule's turn is what it is being probed for
+	soon     bool          // somebody wants to see it at once though it is ticking
+	active   bool          // it is due some time: neither paused nor gone
+	gone     bool          // it is known no longer, and stays only until it is not busy
 }
+
+// next returns when the endpoint is due by its schedule after a time.
+func (en *entry) next(after time.Time) time.Time { return en.schedule.next(en.endpoint.ID, after) }
 
 // New returns a Scheduler that knows no endpoints yet.
 func New(cfg Config) *Scheduler {
 	s := &Scheduler{
 		cfg:     cfg,
-		slots:   make(chan struct{}, max(1, cfg.Concurrency)),
+		now:     cfg.Now,
+		perHost: cfg.PerHost,
+		limit:   max(1, cfg.Concurrency),
 		wake:    make(chan struct{}, 1),
+		quit:    make(chan struct{}),
 		cut:     make(chan struct{}),
 		entries: map[string]*entry{},
+		hosts:   map[string]*host{},
 	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.perHost == 0 {
+		s.perHost = DefaultPerHost
+	}
+	s.guard = newGuard(cfg, s.now)
 	s.metrics = newMetrics(cfg.Registerer, s)
 	return s
 }
 
-// Set makes an endpoint known, or known in its changed form. One that was never checked, or whose definition changed,
-// is due at once; otherwise it keeps its place in the schedule. The error says why its schedule cannot be read.
+// Set makes an endpoint known, or known in its changed form. When it is due follows from its schedule and its id alone,
+// so that a start with many endpoints is like any other moment; Soon has one checked sooner. The error says why its
+// schedule cannot be read.
 func (s *Scheduler) Set(e store.Endpoint, state store.State) error {
+	if s.knows(e) {
+		return nil
+	}
 	schedule, err := ParseSchedule(e.Schedule)
 	if err != nil {
 		return fmt.Errorf("schedule of endpoint %s %w", e.Slug, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := s.entries[e.ID]
-	if known != nil && !e.UpdatedAt.After(known.endpoint.UpdatedAt) {
-		return nil // seen already, or read before a change that is known here
-	}
-	en := known
-	if en == nil {
-		en = &entry{busy: make(chan struct{}, 1)}
-		s.entries[e.ID] = en
-	}
-	en.endpoint, en.schedule, en.state = e, schedule, state
-	if e.Paused {
-		s.unqueueLocked(en)
+	if s.knowsLocked(e) {
 		return nil
 	}
-	due := time.Now()
-	if known == nil && !state.LastCheckAt.IsZero() {
-		due = schedule.Next(e.ID, due)
-	}
-	s.enqueueLocked(en, due)
+	kept, known := e, state // copied here, so that a call that changes nothing costs nothing
+	s.setLocked(&kept, &known, schedule)
 	return nil
 }
 
-// Remove forgets an endpoint. A probe under way ends by itself.
-func (s *Scheduler) Remove(endpointID string) {
+// knows reports whether an endpoint was seen already in this form, or e was read before a change that is known here.
+func (s *Scheduler) knows(e store.Endpoint) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.knowsLocked(e)
+}
+
+func (s *Scheduler) knowsLocked(e store.Endpoint) bool {
+	known := s.entries[e.ID]
+	return known != nil && !known.gone && !e.UpdatedAt.After(known.endpoint.UpdatedAt)
+}
+
+func (s *Scheduler) setLocked(e *store.Endpoint, state *store.State, schedule Schedule) {
+	en := s.entries[e.ID]
+	if en == nil {
+		en = &entry{}
+		en.turn.entry = en
+		s.entries[e.ID] = en
+	}
+	urgent := en.turn.in != nil && en.turn.why == atOnce
+	s.leaveLocked(&en.turn)
+	en.endpoint, en.state, en.schedule, en.gone = e, state, schedule, false
+	s.settleLocked(en)
+	s.activateLocked(en, !e.Paused)
+	switch {
+	case e.Paused:
+		en.soon = false
+	case en.ticking: // the end of the tick puts it into the queue
+	case urgent:
+		s.enqueueLocked(&en.turn, s.now(), atOnce)
+	default:
+		s.enqueueLocked(&en.turn, en.next(s.now()), onSchedule)
+	}
+}
+
+func (s *Scheduler) activateLocked(en *entry, active bool) {
+	switch {
+	case active && !en.active:
+		s.scheduled++
+	case !active && en.active:
+		s.scheduled--
+	}
+	en.active = active
+}
+
+// Soon makes an endpoint due at once, or right after the probe of it that is under way: it was just registered or edited,
+// and somebody waits to see how it does. Nothing happens when it is not known, or paused.
+func (s *Scheduler) Soon(endpointID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	en := s.entries[endpointID]
-	if en == nil {
-		return
+	switch {
+	case en == nil || !en.active:
+	case en.ticking:
+		en.soon = true
+	default:
+		s.enqueueLocked(&en.turn, s.now(), atOnce)
 	}
-	en.gone = true
-	s.unqueueLocked(en)
-	delete(s.entries, endpointID)
+}
+
+// SetLimit changes how many probes may be under way at once. When more are, they go on.
+func (s *Scheduler) SetLimit(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limit = max(1, n)
+	s.nudge()
+}
+
+// Remove forgets an endpoint. A probe under way ends by itself and is not recorded.
+func (s *Scheduler) Remove(endpointID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if en := s.entries[endpointID]; en != nil {
+		s.removeLocked(en)
+	}
+}
+
+func (s *Scheduler) removeLocked(en *entry) {
+	s.leaveLocked(&en.turn)
+	s.activateLocked(en, false)
+	en.gone, en.soon = true, false
+	if !en.busy {
+		s.forgetLocked(en)
+	}
+}
+
+// forgetLocked drops an entry that is gone. Until it is not busy it stays, so that whoever sets it again does not have it
+// probed twice at a time.
+func (s *Scheduler) forgetLocked(en *entry) {
+	delete(s.entries, en.endpoint.ID)
+	en.host.entries--
+	s.forgetHostLocked(en.host)
+}
+
+// Drain removes endpoints and returns when none of them is being probed, and no check of them being recorded, or when ctx
+// ends, with its cause.
+func (s *Scheduler) Drain(ctx context.Context, endpointIDs []string) error {
+	for _, idle := range s.removeAll(endpointIDs) {
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// removeAll removes endpoints and returns channels that are closed as those of them that are busy come to their end.
+func (s *Scheduler) removeAll(endpointIDs []string) (busy []chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range endpointIDs {
+		en := s.entries[id]
+		if en == nil {
+			continue
+		}
+		if en.busy {
+			if en.idle == nil {
+				en.idle = make(chan struct{})
+			}
+			busy = append(busy, en.idle)
+		}
+		s.removeLocked(en)
+	}
+	return busy
 }
 
 // IDs lists the endpoints known, in no order.
@@ -140,47 +290,142 @@ func (s *Scheduler) IDs() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ids := make([]string, 0, len(s.entries))
-	for id := range s.entries {
-		ids = append(ids, id)
+	for id, en := range s.entries {
+		if !en.gone {
+			ids = append(ids, id)
+		}
 	}
 	return ids
 }
 
-// CheckNow probes an endpoint at once, after the probe of it that may be under way, records the check and returns it.
-// The schedule stays as it is. ErrChanged when the endpoint was changed meanwhile, ErrStopping when Run is to end.
-func (s *Scheduler) CheckNow(ctx context.Context, endpointID string) (store.Check, error) {
-	s.mu.Lock()
-	en := s.entries[endpointID]
-	if en == nil || s.stopping {
-		defer s.mu.Unlock()
-		if s.stopping {
-			return store.Check{}, ErrStopping
-		}
-		return store.Check{}, ErrUnknownEndpoint
-	}
-	s.probes.Add(1)
-	defer s.probes.Done()
-	s.mu.Unlock()
-
-	ctx, cancel := s.untilCut(ctx)
+// Run probes what is due until ctx ends. It returns when every probe has ended and is recorded, those of CheckNow
+// included. It can be run once.
+//
+//	Run ─ due? ─ slots free? ─► go tick ─ check ─ Config.Probe
+//	                                    │       └ guard.judge
+//	                                    └ record ─ Config.Record ─► due again
+func (s *Scheduler) Run(ctx context.Context) error {
+	background := context.WithoutCancel(ctx)
+	defer s.guard.start(background)()
+	probing, cancel := s.untilCut(background)
 	defer cancel()
-	if err := acquire(ctx, en.busy); err != nil {
-		return store.Check{}, err
-	}
-	defer s.finish(en)
-	if err := acquire(ctx, s.slots); err != nil {
-		return store.Check{}, err
-	}
+	s.dispatch(ctx, probing)
 	s.mu.Lock()
-	j := en.jobLocked(time.Now())
+	s.stopping = true
 	s.mu.Unlock()
-	check, err := s.check(ctx, j)
-	s.freeSlot()
-	if err != nil {
-		return store.Check{}, err
+	close(s.quit)
+	patience := time.AfterFunc(shutdownGrace, func() { close(s.cut) })
+	defer patience.Stop()
+	s.probes.Wait()
+	return nil
+}
+
+// dispatch begins probes with a context of their own until ctx ends.
+func (s *Scheduler) dispatch(ctx, probing context.Context) {
+	clock := newClock(s.now)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		s.minding(clock)
+		timer.Reset(s.startDue(probing))
+		select {
+		case <-ctx.Done():
+		case <-s.wake:
+		case <-timer.C:
+		}
 	}
-	_, err = s.record(context.WithoutCancel(ctx), j, check)
-	return check, err
+}
+
+// startDue has everything that is due go on while there are slots, and returns how long there is nothing to do. What
+// changes that wakes Run.
+func (s *Scheduler) startDue(ctx context.Context) (wait time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.queue) > 0 {
+		t := s.queue[0]
+		if wait := t.due.Sub(s.now()); wait > 0 {
+			return min(wait, maxSleep)
+		}
+		if s.running >= s.limit {
+			s.full = true
+			break
+		}
+		s.queue.remove(t)
+		s.goOnLocked(ctx, t)
+	}
+	return maxSleep
+}
+
+// goOnLocked begins a probe whose turn it is, for which there is a slot, unless the endpoint or its host is busy.
+func (s *Scheduler) goOnLocked(ctx context.Context, t *turn) {
+	en := t.entry
+	switch {
+	case en.gone:
+		t.call.fail(ErrUnknownEndpoint) // the schedule of an endpoint that is gone has no turn
+	case en.busy && t.why == onSchedule:
+		s.metrics.missed.Inc()
+		s.enqueueLocked(t, en.next(s.now()), onSchedule)
+	case en.busy:
+		en.waiting.add(t)
+	case !s.hasRoom(en.host):
+		s.waitLocked(t, en.host)
+		return
+	default:
+		s.beginLocked(ctx, t)
+		return
+	}
+	s.promoteLocked(en.host) // t does not take the slot that it may have been given
+}
+
+// beginLocked takes the slots and begins a probe: in a goroutine of its own, or in that of CheckNow.
+func (s *Scheduler) beginLocked(ctx context.Context, t *turn) {
+	en := t.entry
+	en.busy = true
+	s.takeLocked(en.host)
+	j := job{entry: en, endpoint: en.endpoint, schedule: en.schedule, state: en.state, host: en.host}
+	if t.call != nil {
+		j.due = s.slotLocked(en, s.now())
+		t.call.begin(j)
+		return
+	}
+	en.ticking = true
+	j.due = s.slotLocked(en, t.due)
+	s.probes.Go(func() { s.tick(ctx, j) })
+}
+
+// slotLocked returns the scheduled time of a check that is due at a time, as it is kept. An endpoint has no two checks of
+// the same scheduled time, also when the clock goes back and the same time comes twice: then the later check is set apart
+// by a microsecond, the least that is kept.
+func (s *Scheduler) slotLocked(en *entry, due time.Time) time.Time {
+	due = store.Stamp(due)
+	switch {
+	case due.After(en.last):
+		en.last = due
+	case due.Equal(en.last):
+		due = due.Add(time.Microsecond)
+		en.last = due
+	default:
+		due = due.Add(time.Duration(s.repeats) * time.Microsecond)
+	}
+	return due
+}
+
+// finishLocked ends the probing of an endpoint. What fell due meanwhile is due still.
+func (s *Scheduler) finishLocked(en *entry) {
+	en.busy = false
+	if en.idle != nil {
+		close(en.idle)
+		en.idle = nil
+	}
+	for len(en.waiting) > 0 {
+		t := en.waiting[0]
+		en.waiting.remove(t)
+		t.due = earlier(t.due, s.now()) // the clock may have gone back
+		s.queueLocked(t)
+	}
+	if en.gone {
+		s.forgetLocked(en)
+	}
 }
 
 // untilCut bounds ctx by the end of the time that probes under way are given when Run is to end.
@@ -194,241 +439,4 @@ func (s *Scheduler) untilCut(ctx context.Context) (context.Context, context.Canc
 		}
 	}()
 	return ctx, func() { cancel(nil) }
-}
-
-// Run probes what is due until ctx ends. It returns when every probe has ended and is recorded, those of CheckNow
-// included. It can be run once.
-//
-//	Run ─ due? ─ slot free? ─► go tick ─ check ─ Config.Probe
-//	                                   └ record ─ Config.Record ─► due again
-func (s *Scheduler) Run(ctx context.Context) error {
-	probing, cancel := s.untilCut(context.WithoutCancel(ctx))
-	defer cancel()
-	for ctx.Err() == nil {
-		timer := time.NewTimer(s.startDue(probing))
-		select {
-		case <-ctx.Done():
-		case <-s.wake:
-		case <-timer.C:
-		}
-		timer.Stop()
-	}
-	s.mu.Lock()
-	s.stopping = true
-	s.mu.Unlock()
-	patience := time.AfterFunc(shutdownGrace, func() { close(s.cut) })
-	defer patience.Stop()
-	s.probes.Wait()
-	return nil
-}
-
-// idle is how long Run sleeps when there is nothing to start; whatever changes that wakes it.
-const idle = time.Hour
-
-// startDue starts a probe of everything that is due while there are slots, and returns how long there is nothing to do.
-func (s *Scheduler) startDue(ctx context.Context) (wait time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for len(s.queue) > 0 {
-		en := s.queue[0]
-		if wait := time.Until(en.due); wait > 0 {
-			return wait
-		}
-		select {
-		case en.busy <- struct{}{}:
-		default:
-			s.unqueueLocked(en)
-			en.again = true // finish puts it back
-			continue
-		}
-		select {
-		case s.slots <- struct{}{}:
-		default:
-			<-en.busy
-			return idle // freeSlot wakes Run
-		}
-		j := en.jobLocked(en.due)
-		s.unqueueLocked(en)
-		s.probes.Go(func() { s.tick(ctx, j) })
-	}
-	return idle
-}
-
-// job is one check to be done, with the endpoint as it was when it began.
-type job struct {
-	entry    *entry
-	endpoint store.Endpoint
-	schedule Schedule
-	state    store.State
-	due      time.Time
-}
-
-func (en *entry) jobLocked(due time.Time) job {
-	return job{entry: en, endpoint: en.endpoint, schedule: en.schedule, state: en.state, due: due}
-}
-
-// tick does one scheduled check and puts its endpoint back into the queue.
-func (s *Scheduler) tick(ctx context.Context, j job) {
-	defer s.finish(j.entry)
-	s.metrics.lag.Observe(max(0, time.Since(j.due).Seconds()))
-	next := s.nextAfter(j, s.checkAndRecord(ctx, j))
-
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	en := j.entry
-	if en.gone || en.endpoint.Paused || !en.due.IsZero() || en.again {
-		return // gone, or due by a change that came meanwhile
-	}
-	s.enqueueLocked(en, next)
-}
-
-// afterwards says what one check asks of the schedule. The zero value asks for nothing.
-type afterwards struct {
-	confirm bool          // the check was surprising: look again soon
-	away    time.Duration // the endpoint wants to be left alone for so long
-}
-
-// checkAndRecord gives the slot back before it records: a slow database must not hold up probes.
-func (s *Scheduler) checkAndRecord(ctx context.Context, j job) afterwards {
-	check, err := s.check(ctx, j)
-	s.freeSlot()
-	if err != nil {
-		return afterwards{}
-	}
-	then := afterwards{}
-	if check.Result.Verdict != probe.Down { // an outage is confirmed soon, whatever a 503 asks for
-		then.away = min(max(check.Result.RetryAfter, s.backOff(j, check.Result)), maxRetryAfter)
-	}
-	if out, err := s.record(context.WithoutCancel(ctx), j, check); err == nil && out.Kept {
-		then.confirm = out.State.Unsettled()
-	}
-	return then
-}
-
-// backOff returns how long an endpoint is to be left alone that says we come too often: its period, doubled with each check
-// in a row that was told so. Zero when this one was not.
-func (s *Scheduler) backOff(j job, r probe.Result) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if classOf(r) != probe.ClassRateLimited {
-		j.entry.limited = 0
-		return 0
-	}
-	pause := max(j.schedule.every, minBackOff)
-	for range j.entry.limited {
-		pause = min(2*pause, maxRetryAfter)
-	}
-	j.entry.limited++
-	return pause
-}
-
-// nextAfter returns when the endpoint of j is due next.
-func (s *Scheduler) nextAfter(j job, then afterwards) time.Time {
-	now := time.Now()
-	next := j.schedule.Next(j.endpoint.ID, now)
-	if j.schedule.every > 0 {
-		if missed := next.Sub(j.due)/j.schedule.every - 1; missed > 0 {
-			s.metrics.missed.Add(float64(missed))
-		}
-	}
-	if soon := now.Add(j.endpoint.Confirm.After); then.confirm && soon.Before(next) {
-		next = soon
-	}
-	if back := now.Add(then.away); back.After(next) {
-		next = back
-	}
-	return next
-}
-
-// ErrChanged means that an endpoint was changed or removed while it was being probed: what was seen is not kept, because
-// it may be about another address.
-var ErrChanged = errors.New("endpoint changed while it was being probed")
-
-// check probes once. It returns an error when there is no result to speak of: the endpoint changed, the probe was cut
-// short by us, or it panicked, and our bug must not become somebody's outage.
-func (s *Scheduler) check(ctx context.Context, j job) (check store.Check, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.metrics.panics.Inc()
-			s.cfg.Log.Error("probe panicked", "endpoint", j.endpoint.Slug, "panic", p, "stack", string(debug.Stack()))
-			err = errors.New("probe panicked")
-		}
-	}()
-	result := s.cfg.Probe(ctx, s.target(ctx, j))
-	if err := context.Cause(ctx); err != nil {
-		return store.Check{}, err
-	}
-	if !j.state.WantsTranscript(result) {
-		result.Transcript = nil // it would be compressed for nothing
-	}
-	s.mu.Lock()
-	changed := j.entry.gone || !j.entry.endpoint.UpdatedAt.Equal(j.endpoint.UpdatedAt)
-	s.mu.Unlock()
-	if changed {
-		return store.Check{}, ErrChanged
-	}
-	s.metrics.observe(result)
-	return store.NewCheck(j.endpoint.ID, s.cfg.Location, j.due, result), nil
-}
-
-// target is what a probe of j needs. The transcript is asked for each time: whether a check fails is known afterwards.
-func (s *Scheduler) target(ctx context.Context, j job) probe.Target {
-	t := j.endpoint.Target(j.state)
-	t.Transcript = true
-	if s.cfg.Peers != nil {
-		t.Peers = s.cfg.Peers(ctx, j.endpoint.Name, t)
-	}
-	return t
-}
-
-// record hands a check on and learns from what became of it.
-func (s *Scheduler) record(ctx context.Context, j job, c store.Check) (store.Outcome, error) {
-	out, err := s.cfg.Record(ctx, c)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil && out.Kept && j.entry.endpoint.UpdatedAt.Equal(j.endpoint.UpdatedAt) {
-		j.entry.state = out.State
-	}
-	return out, err
-}
-
-func classOf(r probe.Result) probe.Class {
-	if r.Failure == nil {
-		return ""
-	}
-	return r.Failure.Class
-}
-
-// acquire takes one element's room in a channel, waiting no longer than ctx allows.
-func acquire(ctx context.Context, room chan struct{}) error {
-	select {
-	case room <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// freeSlot gives a slot back and has Run look who waits for it.
-func (s *Scheduler) freeSlot() {
-	<-s.slots
-	s.nudge()
-}
-
-// finish ends the probing of an endpoint. One that fell due meanwhile is due now.
-func (s *Scheduler) finish(en *entry) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	<-en.busy
-	if en.again && !en.gone && !en.endpoint.Paused {
-		s.enqueueLocked(en, time.Now())
-	}
-	en.again = false
-}
-
-func (s *Scheduler) nudge() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
 }

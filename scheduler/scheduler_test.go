@@ -32,10 +32,18 @@ type world struct {
 // start runs a scheduler in the bubble of the test and stops it at its end.
 func start(t *testing.T, concurrency int, answer func(ctx context.Context, t probe.Target) probe.Result) *world {
 	t.Helper()
+	return startWith(t, scheduler.Config{Concurrency: concurrency}, answer)
+}
+
+// startWith is start with more to say.
+func startWith(t *testing.T, cfg scheduler.Config, answer func(ctx context.Context, t probe.Target) probe.Result) *world {
+	t.Helper()
 	w := &world{answer: answer, checks: map[string][]store.Check{}, states: map[string]store.State{}}
-	w.Scheduler = scheduler.New(scheduler.Config{
-		Location: "here", Concurrency: concurrency, Probe: w.probe, Record: w.record, Log: slog.New(slog.DiscardHandler),
-	})
+	cfg.Location, cfg.Probe, cfg.Record = "here", w.probe, w.record
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	w.Scheduler = scheduler.New(cfg)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()
@@ -85,7 +93,15 @@ func (w *world) mostAtOnce() int {
 	return w.most
 }
 
+// set registers an endpoint, or changes it, as somebody who wants to see it checked at once.
 func (w *world) set(t *testing.T, e store.Endpoint) {
+	t.Helper()
+	w.know(t, e)
+	w.Soon(e.ID)
+}
+
+// know tells of an endpoint without a wish to see it checked sooner than its schedule says.
+func (w *world) know(t *testing.T, e store.Endpoint) {
 	t.Helper()
 	if err := w.Set(e, store.State{}); err != nil {
 		t.Fatal(err)
@@ -110,7 +126,7 @@ func hang(ctx context.Context, t probe.Target) probe.Result {
 	return probe.Result{Verdict: probe.Down, Failure: &probe.Failure{Class: probe.ClassTimeout}}
 }
 
-func TestNewEndpointIsProbedAtOnceAndThenOncePerPeriod(t *testing.T) {
+func TestEndpointSomebodyWaitsForIsProbedAtOnceAndThenOncePerPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, 10, up)
 		w.set(t, endpoint("a"))

@@ -42,8 +42,8 @@ const (
 // BenchmarkWholeChain measures what the service makes of a schedule that asks for more than can be had: every endpoint
 // each second. Checks are counted in the database. cpu-ms/check is the processor time of the service and of all of Postgres
 // for one of them, rss-MB what the service holds at the end. x-loop compares with as many conversations of the same
-// requests at once by net/http alone (see target.loop), right after, with the same target. In a profile, what the service
-// does beside collecting garbage has the label part=service: go tool pprof -tagfocus part=service.
+// requests at once by net/http alone (see target.loop), right after, with the same target. CHAINPROFILE=file
+// keeps a profile of the processor in that time alone, without the first checks and the loop: for one benchmark at a time.
 func BenchmarkWholeChain(b *testing.B) {
 	for _, c := range []struct {
 		name, kind, protocol string
@@ -89,6 +89,7 @@ func benchmarkChain(b *testing.B, kind, protocol string, endpoints int, driver, 
 	db := openSQL(b, driver, database)
 	var checks int
 	var took, cpu, ours time.Duration
+	profiled := profile(b)
 	for b.Loop() {
 		began, before, used, own := time.Now(), countChecks(b, db), processorTime(b, db), ownProcessorTime()
 		time.Sleep(chainWindow) // real sockets, which no bubble holds
@@ -97,6 +98,7 @@ func benchmarkChain(b *testing.B, kind, protocol string, endpoints int, driver, 
 		cpu += processorTime(b, db) - used
 		ours += ownProcessorTime() - own
 	}
+	profiled()
 	resident := residentMB(b, os.Getpid())
 	s.wantUp()
 	s.stop()
@@ -111,6 +113,26 @@ func benchmarkChain(b *testing.B, kind, protocol string, endpoints int, driver, 
 	report(b, "own-cpu-ms/check", milliseconds(ours)/float64(checks), 0)
 	report(b, "rss-MB", resident, 0)
 	b.ReportMetric(0, "ns/op") // an operation is a window
+}
+
+// profile begins the profile that CHAINPROFILE asks for and returns what ends it.
+func profile(b *testing.B) (end func()) {
+	b.Helper()
+	path := os.Getenv("CHAINPROFILE")
+	if path == "" {
+		return func() {}
+	}
+	f, err := os.Create(path)
+	if err == nil {
+		err = pprof.StartCPUProfile(f)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		f.Close()
+	}
 }
 
 func report(b *testing.B, unit string, value, goal float64) {
@@ -232,9 +254,7 @@ func startService(t testing.TB, args ...string) *chainService {
 	})
 	t.Cleanup(s.stop)
 	args = append([]string{"serve", "--listen", addr, "--allow-private", "127.0.0.0/8"}, args...)
-	go pprof.Do(ctx, pprof.Labels("part", "service"), func(ctx context.Context) {
-		s.ended <- rollcall.Run(ctx, []string{testKey}, s.log, args...)
-	})
+	go func() { s.ended <- rollcall.Run(ctx, []string{testKey}, s.log, args...) }()
 	return s
 }
 
