@@ -206,7 +206,7 @@ func recordUntilKilled(t *testing.T, path string) {
 	if e, err = db.CreateEndpoint(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
-	believe := func(_ store.Endpoint, s store.State, _ store.Check) store.State { return s }
+	believe := store.Judge{Check: func(_ store.Endpoint, s store.State, _ store.Check) store.State { return s }}
 	begin := time.Now()
 	for i := range store.MaxLimit {
 		at := begin.Add(time.Duration(i) * time.Second)

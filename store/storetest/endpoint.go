@@ -42,6 +42,8 @@ func testEndpoints(t *testing.T, fresh func(t testing.TB) Database) {
 				Canary: &probe.Canary{Tool: "ping", Arguments: json.RawMessage(`{}`)},
 			},
 			ContractNotices: true,
+			Locations:       []string{"fra", "nyc 2", "ärger"},
+			Quorum:          2,
 		}
 		kept, err := s.CreateEndpoint(t.Context(), given)
 		if err != nil {
@@ -219,13 +221,19 @@ func testEndpoints(t *testing.T, fresh func(t testing.TB) Database) {
 		s := db.open(t)
 		e := newEndpoint(t, s, "Weather", to(newChannel(t, s, "ops")))
 		stays := newEndpoint(t, s, "Stays")
-		out := record(t, s, checkAt(e, start, probe.Down), checkAt(stays, start, probe.Down))
+		c := checkAt(e, start, probe.Down)
+		out := record(t, s, c, checkAt(stays, start, probe.Down), checkAt(e, minutes(60), probe.Down), checkAt(stays, minutes(60), probe.Down))
 		if err := s.DeleteEndpoint(t.Context(), e.Slug); err != nil {
 			t.Fatal(err)
 		}
 		_, err := s.Incident(t.Context(), out[0].Opened)
 		wantNotFound(t, "Incident", err)
-		for _, table := range []string{"endpoints", "endpoint_states", "checks", "uptime_hours", "incidents"} {
+		_, err = s.Check(t.Context(), c.ID)
+		wantNotFound(t, "Check", err)
+		if kept := allChecks(t, s, e); len(kept) != 0 {
+			t.Errorf("%d checks are listed, want none", len(kept))
+		}
+		for _, table := range []string{"endpoints", "endpoint_states", "places", "uptime_days", "incidents"} {
 			if n := count(t, db, table); n != 1 {
 				t.Errorf("%s has %d rows, want that of the other endpoint only", table, n)
 			}
@@ -541,7 +549,8 @@ func testEdits(t *testing.T, fresh func(t testing.TB) Database) {
 		state := overview(t, s, e.Slug).State
 		want := store.State{
 			Status: store.StatusPending, Since: state.Since,
-			LastCheckID: c.ID, LastCheckAt: c.Result.StartedAt, Kind: probe.KindMCP, Era: probe.EraLegacy,
+			LastCheckID: c.ID, LastCheckAt: c.Result.StartedAt, LastVerdict: probe.Down, LastDuration: c.Result.Duration,
+			Kind: probe.KindMCP, Era: probe.EraLegacy,
 		}
 		if diff := cmp.Diff(state, want); diff != "" {
 			t.Errorf("state (-got +want):\n%s", diff)
@@ -563,7 +572,10 @@ func testEdits(t *testing.T, fresh func(t testing.TB) Database) {
 				out := record(t, s, c)
 				edit(t, s, e, retarget)
 				state := overview(t, s, e.Slug).State
-				want := store.State{Status: store.StatusPending, Since: state.Since, LastCheckID: c.ID, LastCheckAt: c.Result.StartedAt}
+				want := store.State{
+					Status: store.StatusPending, Since: state.Since,
+					LastCheckID: c.ID, LastCheckAt: c.Result.StartedAt, LastVerdict: probe.Down, LastDuration: c.Result.Duration,
+				}
 				if diff := cmp.Diff(state, want); diff != "" {
 					t.Errorf("state (-got +want):\n%s", diff)
 				}

@@ -43,7 +43,8 @@ func testRecord(t *testing.T, fresh func(t testing.TB) Database) {
 		}
 		wantState := store.State{
 			Status: store.StatusDown, Since: given.Result.StartedAt, Failure: given.Result.Failure,
-			LastCheckID: given.ID, LastCheckAt: given.Result.StartedAt, Kind: probe.KindMCP, Era: probe.EraModern,
+			LastCheckID: given.ID, LastCheckAt: given.Result.StartedAt,
+			LastVerdict: probe.Down, LastDuration: given.Result.Duration, Kind: probe.KindMCP, Era: probe.EraModern,
 			Height: given.Result.Facts.Height, HeightSince: given.Result.StartedAt,
 		}
 		if diff := cmp.Diff(o.State, wantState); diff != "" {
@@ -174,8 +175,7 @@ func testRecord(t *testing.T, fresh func(t testing.TB) Database) {
 		s := fresh(t).open(t)
 		e := newEndpoint(t, s, "Weather", to(newChannel(t, s, "ops")))
 		down := checkAt(e, start, probe.Down)
-		elsewhere := checkAt(e, start, probe.Up)
-		elsewhere.Location = "elsewhere"
+		elsewhere := checkFrom("elsewhere", e, start, probe.Up)
 		twin := checkAt(e, start, probe.Up)
 		out, err := s.Record(t.Context(), []store.Check{down, twin}, judge)
 		if err != nil || !out[0].Kept || out[1].Kept {
@@ -188,7 +188,7 @@ func testRecord(t *testing.T, fresh func(t testing.TB) Database) {
 		if n := len(allChecks(t, s, e)); n != 2 {
 			t.Errorf("%d checks are kept, want 2", n)
 		}
-		counts, err := s.Counts(t.Context(), start.Add(-time.Hour))
+		counts, err := s.Counts(t.Context(), []string{e.ID}, store.Hourly, start.Add(-time.Hour))
 		if want := (store.Counts{Up: 1, Down: 1}); err != nil || counts[e.ID] != want {
 			t.Errorf("counts %+v, %v, want %+v", counts[e.ID], err, want)
 		}
@@ -244,7 +244,7 @@ func testRecord(t *testing.T, fresh func(t testing.TB) Database) {
 				}
 			}()
 			_, _ = s.Record(t.Context(), []store.Check{checkAt(e, start, probe.Up)},
-				func(store.Endpoint, store.State, store.Check) store.State { panic("a mistake of ours") })
+				store.Judge{Check: func(store.Endpoint, store.State, store.Check) store.State { panic("a mistake of ours") }})
 		}()
 		record(t, s, checkAt(e, start, probe.Up))
 		if n := len(allChecks(t, s, e)); n != 1 {
@@ -275,7 +275,8 @@ func testParallelRecord(t *testing.T, fresh func(t testing.TB) Database) {
 			})
 		}
 		wg.Wait()
-		counts, err := s.Counts(t.Context(), start.Add(-time.Hour))
+		ids := []string{endpoints[0].ID, endpoints[1].ID, endpoints[2].ID}
+		counts, err := s.Counts(t.Context(), ids, store.Hourly, start.Add(-time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -382,19 +383,21 @@ func testParallelRecord(t *testing.T, fresh func(t testing.TB) Database) {
 func fullCheck(e store.Endpoint) store.Check {
 	tools, height := 13, uint64(math.MaxUint64)
 	expires := time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
-	c := checkAt(e, start, probe.Down)
-	c.ScheduledAt = start.Add(-250 * time.Millisecond)
+	c := checkAt(e, start.Add(-250*time.Millisecond), probe.Down)
 	c.Result = probe.Result{
 		StartedAt: start,
-		Duration:  84*time.Millisecond + 201*time.Nanosecond,
+		Duration:  84*time.Millisecond + 201*time.Microsecond,
 		Kind:      probe.KindMCP,
 		Era:       probe.EraModern,
 		Verdict:   probe.Down,
 		Failure:   &probe.Failure{Step: "tools/list", Class: probe.ClassRPCError, Code: -32603, Message: "Internal error"},
 		Steps: []probe.Step{
 			{
-				Name: "initialize", Method: "initialize", Start: 1, Latency: 31*time.Millisecond + 1,
-				Phases:     probe.Phases{DNS: 1, Connect: 2 * time.Millisecond, TLS: 3, FirstByte: 4, Body: 5 * time.Second},
+				Name: "initialize", Method: "initialize", Start: time.Microsecond, Latency: 31*time.Millisecond + time.Microsecond,
+				Phases: probe.Phases{
+					DNS: time.Microsecond, Connect: 2 * time.Millisecond, TLS: 3 * time.Microsecond, FirstByte: 4 * time.Microsecond,
+					Body: 5 * time.Second,
+				},
 				HTTPStatus: 200, BytesIn: 512, BytesOut: 1 << 40,
 			},
 			{

@@ -40,7 +40,7 @@ func TestBothDatabasesRememberTheSame(t *testing.T) {
 func tell(t *testing.T, s store.Store) (memories []string) {
 	chance := rand.New(rand.NewPCG(1, 2))
 	remember := func(format string, args ...any) { memories = append(memories, fmt.Sprintf(format, args...)) }
-	begin := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	begin := time.Date(2025, 11, 21, 8, 0, 0, 0, time.UTC)
 
 	c, err := s.CreateChannel(t.Context(), store.Channel{
 		Name: "ops", Type: store.ChannelSlack, Secrets: map[string]string{"webhook_url": "https://hooks.example"},
@@ -96,7 +96,7 @@ func tell(t *testing.T, s store.Store) (memories []string) {
 		for _, c := range page.Items {
 			remember("%s at %s: %+v", c.Slug, c.ScheduledAt, c.Result.Verdict)
 		}
-		hours, err := s.Uptime(t.Context(), o.ID, begin, begin.Add(24*time.Hour))
+		hours, err := s.Uptime(t.Context(), o.ID, store.Hourly, begin, begin.Add(24*time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,9 @@ func tell(t *testing.T, s store.Store) (memories []string) {
 }
 
 // believe is a judge that believes each check at once, and late ones never.
-func believe(_ store.Endpoint, s store.State, c store.Check) store.State {
+var believe = store.Judge{Check: believeCheck}
+
+func believeCheck(_ store.Endpoint, s store.State, c store.Check) store.State {
 	if !c.Result.StartedAt.Before(s.LastCheckAt) && string(s.Status) != string(c.Result.Verdict) {
 		s.Status, s.Since, s.Failure = store.Status(c.Result.Verdict), c.Result.StartedAt, c.Result.Failure
 	}

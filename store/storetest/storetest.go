@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"database/sql"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -84,13 +85,17 @@ func (db Database) open(t testing.TB) store.Store {
 	return s
 }
 
-// start is when everything in these tests begins: in the middle of an hour, not on a whole second.
-var start = time.Date(2026, 11, 21, 8, 20, 0, 123456000, time.UTC)
+// start is when everything in these tests begins: in the middle of an hour, not on a whole second, and long ago by any clock,
+// because what lies ahead of it is not believed.
+var start = time.Date(2025, 11, 21, 8, 20, 0, 123456000, time.UTC)
 
 func minutes(n int) time.Time { return start.Add(time.Duration(n) * time.Minute) }
 
-// judge believes everything at once except down, which takes confirm.failures checks in a row.
-func judge(e store.Endpoint, s store.State, c store.Check) store.State {
+// judge believes everything at once except down, which takes confirm.failures checks in a row, and finds an endpoint down
+// when at least endpoint.quorum of its places are.
+var judge = store.Judge{Check: judgeCheck, Vote: vote}
+
+func judgeCheck(e store.Endpoint, s store.State, c store.Check) store.State {
 	r := c.Result
 	if s.Status == store.Status(r.Verdict) {
 		s.Streak = store.Streak{}
@@ -102,6 +107,32 @@ func judge(e store.Endpoint, s store.State, c store.Check) store.State {
 	s.Streak.Count++
 	if r.Verdict != probe.Down || s.Streak.Count >= e.Confirm.Failures {
 		s.Status, s.Since, s.Failure, s.Streak = store.Status(r.Verdict), s.Streak.Since, s.Streak.Failure, store.Streak{}
+	}
+	return s
+}
+
+// vote takes the worst status, except that down counts only where enough places are down. It is that of the place that came
+// to it first, or, where several are needed, of the one with which they were enough.
+func vote(e store.Endpoint, s store.State, places []store.Place, _ time.Time) store.State {
+	quorum := max(1, e.Quorum)
+	for _, status := range store.Statuses() {
+		var those []store.Place
+		for _, p := range places {
+			if p.State.Status == status {
+				those = append(those, p)
+			}
+		}
+		if status != store.StatusDown {
+			quorum = 1
+		}
+		if len(those) < quorum {
+			continue
+		}
+		slices.SortFunc(those, func(a, b store.Place) int { return a.State.Since.Compare(b.State.Since) })
+		if s.Status != status {
+			s.Status, s.Since, s.Failure = status, those[quorum-1].State.Since, those[0].State.Failure
+		}
+		return s
 	}
 	return s
 }
@@ -145,11 +176,16 @@ func to(channels ...store.Channel) func(*store.Endpoint) {
 
 // checkAt returns a check of e with a verdict, as plain as can be.
 func checkAt(e store.Endpoint, at time.Time, verdict probe.Verdict) store.Check {
+	return checkFrom("default", e, at, verdict)
+}
+
+// checkFrom returns a check of e from a location.
+func checkFrom(location string, e store.Endpoint, at time.Time, verdict probe.Verdict) store.Check {
 	r := probe.Result{StartedAt: at, Duration: 80 * time.Millisecond, Kind: probe.KindMCP, Verdict: verdict}
 	if verdict != probe.Up {
 		r.Failure = &probe.Failure{Step: "tools/list", Class: probe.ClassRPCError, Code: -32603, Message: "Internal error"}
 	}
-	return store.NewCheck(e.ID, "default", at, r)
+	return store.NewCheck(e.ID, location, at, r)
 }
 
 // record keeps checks as one group, all of which must be kept.
