@@ -8,6 +8,9 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/rollcallhq/rollcall/scheduler"
+	"github.com/rollcallhq/rollcall/store"
 )
 
 // config is how `rollcall serve` was asked to run.
@@ -19,7 +22,14 @@ type config struct {
 	demo           bool
 	publicURL      string
 	concurrency    int
+	perHost        int
+	perLocation    int
 	retention      time.Duration
+	readDatabase   string // empty: the database
+	spool          string // path of the file, or spoolOff
+	spoolLimit     int    // in MiB
+	references     addresses
+	heartbeatURL   string // a secret
 	trustedProxies prefixes
 	logFormat      string
 	adminToken     string // from the environment only: a flag would show in the list of processes
@@ -31,6 +41,8 @@ const (
 	defaultDatabase    = "rollcall.db"
 	defaultLocation    = "default"
 	defaultConcurrency = 200
+	defaultSpoolLimit  = store.DefaultSpoolLimit >> 20 // MiB
+	spoolOff           = "off"
 	defaultRetention   = 30 * 24 * time.Hour
 	adminTokenVariable = "ROLLCALL_ADMIN_TOKEN"
 	minAdminToken      = 16
@@ -47,9 +59,16 @@ func readConfig(args []string, std stdio) (config, error) {
 	fs.BoolVar(&c.demo, "demo", false, "start with built-in endpoints, healthy and broken ones, on loopback")
 	fs.StringVar(&c.publicURL, "public-url", "", "`URL` under which people reach this service, for links and cookies")
 	fs.IntVar(&c.concurrency, "concurrency", defaultConcurrency, "`number` of probes at once")
+	fs.IntVar(&c.perHost, "per-host", scheduler.DefaultPerHost, "`number` of probes of one host at once")
+	fs.IntVar(&c.perLocation, "per-location", 0, "`number` of probes at once of all instances of this location together (default no such bound)")
 	fs.DurationVar(&c.retention, "retention", defaultRetention, "`duration` for which single checks are kept; uptime is kept beyond it")
 	fs.Var(&c.trustedProxies, "trusted-proxies", "`ranges` of reverse proxies whose X-Forwarded-For is believed (default none)")
 	fs.StringVar(&c.logFormat, "log-format", "text", "`format` of the log: text or json")
+	fs.StringVar(&c.readDatabase, "read-database", "", "postgres:// `URL` of a replica that pages, badges and charts are read from (default the database)")
+	fs.StringVar(&c.spool, "spool", "", "`path` of the file in which checks wait while the database is away, or off (default beside a SQLite file, else rollcall.spool)")
+	fs.IntVar(&c.spoolLimit, "spool-limit", defaultSpoolLimit, "`MiB` that the spool may grow to")
+	fs.Var(&c.references, "reference", "`host:port` of servers that answer while this place has its network, several separated by commas: when they and most endpoints fail, the fault is ours (default none)")
+	fs.StringVar(&c.heartbeatURL, "heartbeat-url", "", "`URL` to call each minute while all is well, of a service that tells somebody when the calls stay away")
 	rest, err := fs.parse(args)
 	if _, ok := errors.AsType[usageError](err); err != nil && !ok {
 		return c, err
@@ -63,7 +82,20 @@ func readConfig(args []string, std stdio) (config, error) {
 		return c, usageError{errors.Join(mistakes...)}
 	}
 	c.publicURL = strings.TrimRight(c.publicURL, "/")
+	c.spool = spoolPath(c.spool, c.database)
 	return c, nil
+}
+
+// spoolPath returns where the spool is: as was said, else beside a SQLite file, else in the working directory.
+func spoolPath(said, database string) string {
+	switch {
+	case said != "":
+		return said
+	case isPostgres(database):
+		return "rollcall.spool"
+	default:
+		return database + ".spool"
+	}
 }
 
 func databaseFlag(fs *flagSet, database *string) {
@@ -77,8 +109,8 @@ func (c config) mistakes() []error {
 	if _, _, err := net.SplitHostPort(c.listen); err != nil {
 		add("--listen must be an address and a port, like 127.0.0.1:8080 or :8080")
 	}
-	if strings.TrimSpace(c.location) == "" || len(c.location) > 60 {
-		add("--location must have between 1 and 60 characters")
+	for _, p := range store.LocationProblems("--location", c.location) {
+		add("%s %s", p.Field, p.Message)
 	}
 	if err := checkDatabase(c.database); err != nil {
 		mistakes = append(mistakes, err)
@@ -90,6 +122,21 @@ func (c config) mistakes() []error {
 	if c.concurrency < 1 || c.concurrency > 10_000 {
 		add("--concurrency must be between 1 and 10000")
 	}
+	if c.perHost < 1 {
+		add("--per-host must be 1 at least")
+	}
+	if c.perLocation < 0 {
+		add("--per-location must be 1 at least, or 0 for no such bound")
+	}
+	if c.readDatabase != "" && (!isPostgres(c.readDatabase) || !isPostgres(c.database)) {
+		add("--read-database must be the postgres:// URL of a replica of a Postgres database")
+	}
+	if c.spoolLimit < 1 {
+		add("--spool-limit must be 1 at least")
+	}
+	if c.heartbeatURL != "" && !isWebURL(c.heartbeatURL) {
+		add("--heartbeat-url must be an http or https URL")
+	}
 	if c.retention < time.Hour {
 		add("--retention must be 1h at least")
 	}
@@ -100,6 +147,12 @@ func (c config) mistakes() []error {
 		add("environment variable %s must have %d characters at least: make one with `openssl rand -hex 32`", adminTokenVariable, minAdminToken)
 	}
 	return mistakes
+}
+
+// isWebURL reports whether text is an http or https URL with a host.
+func isWebURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 // joined takes an error made by errors.Join apart.

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"strings"
 )
@@ -132,6 +133,26 @@ func (p *prefixes) Set(text string) error {
 			prefix = netip.PrefixFrom(addr, addr.BitLen())
 		}
 		*p = append(*p, prefix.Masked())
+	}
+	return nil
+}
+
+// addresses is a flag of hosts with ports, separated by commas or given several times.
+type addresses []string
+
+func (a *addresses) String() string { return strings.Join(*a, ",") }
+
+func (a *addresses) Set(text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		host, port, err := net.SplitHostPort(part)
+		if err != nil || host == "" || port == "" {
+			return errors.New("not a host with a port: write it like one.one.one.one:443 or 192.0.2.1:53")
+		}
+		*a = append(*a, part)
 	}
 	return nil
 }

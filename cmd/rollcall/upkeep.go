@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
+	"github.com/rollcallhq/rollcall/alerts"
 	"github.com/rollcallhq/rollcall/scheduler"
 	"github.com/rollcallhq/rollcall/store"
 )
@@ -14,9 +16,11 @@ const (
 	// followEvery bounds how long a change made by another process (`rollcall endpoints add`) goes unseen. Changes made
 	// through this process are seen at once.
 	followEvery = 10 * time.Second
-	pruneEvery  = 10 * time.Minute
-	// pruneGroup keeps the transactions of pruning short, so that checks can be recorded in between.
-	pruneGroup = 2000
+	// followGroup is how many endpoints are read at once.
+	followGroup = 500
+	tendEvery   = 10 * time.Minute
+	// tendPatience bounds the letting go of history, which is long only where it was put off.
+	tendPatience = 5 * time.Minute
 	// upkeepPatience bounds each question to the database: on a connection that has gone silent, as after a failover, a
 	// question without a bound would be the last of its kind.
 	upkeepPatience = 30 * time.Second
@@ -45,30 +49,81 @@ func (s *service) logged(what string, do func(context.Context) error) func(conte
 	}
 }
 
-// follow makes the scheduler know exactly the endpoints that the store knows.
+// follow makes the scheduler know exactly the endpoints that this instance has to probe, as the store knows them. It reads
+// those that it has not seen in their present form.
 func (s *service) follow(ctx context.Context) error {
+	s.following.Lock()
+	defer s.following.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, upkeepPatience)
 	defer cancel()
 	scheduled := s.scheduler.IDs() // before reading: one registered meanwhile must stay
-	page, err := s.store.Endpoints(ctx, store.EndpointFilter{Limit: -1})
+	roster, err := s.store.Roster(ctx)
 	if err != nil {
 		return err
 	}
-	known := make(map[string]bool, len(page.Items))
-	for _, o := range page.Items {
-		known[o.ID] = true
-		s.schedule(o)
+	ours := make(map[string]bool, len(scheduled))
+	var unseen []string
+	for _, m := range roster {
+		if !s.holds(m.ID) {
+			continue
+		}
+		ours[m.ID] = true
+		if at, seen := s.seen[m.ID]; !seen || !at.Equal(m.UpdatedAt) {
+			unseen = append(unseen, m.ID)
+		}
 	}
 	for _, id := range scheduled {
-		if !known[id] {
+		if !ours[id] {
 			s.scheduler.Remove(id)
+		}
+	}
+	for id := range s.seen {
+		if !ours[id] {
+			delete(s.seen, id)
+		}
+	}
+	for group := range slices.Chunk(unseen, followGroup) {
+		page, err := s.store.Endpoints(ctx, store.EndpointFilter{IDs: group, Limit: -1})
+		if err != nil {
+			return err
+		}
+		for _, o := range page.Items {
+			s.schedule(o)
+			s.seen[o.ID] = o.UpdatedAt
 		}
 	}
 	return nil
 }
 
+// holds reports whether an endpoint is this instance's to probe.
+func (s *service) holds(endpointID string) bool { return s.leases == nil || s.leases.Holds(endpointID) }
+
+// drain ends the probing of the endpoints of shards, which another instance is to have.
+func (s *service) drain(ctx context.Context, shards []int) {
+	var leaving []string
+	for _, id := range s.scheduler.IDs() {
+		if slices.Contains(shards, store.ShardOf(id)) {
+			leaving = append(leaving, id)
+		}
+	}
+	if err := s.scheduler.Drain(ctx, leaving); err != nil {
+		s.log.Warn("endpoints handed over while they were being probed", "error", err)
+	}
+}
+
+// schedule has an endpoint probed from here, or no longer.
 func (s *service) schedule(o store.Overview) {
-	if err := s.scheduler.Set(o.Endpoint, o.State); err != nil {
+	if !o.ProbedFrom(s.cfg.location) {
+		s.scheduler.Remove(o.ID)
+		return
+	}
+	state := o.State
+	for _, p := range o.Places {
+		if p.Location == s.cfg.location {
+			state = p.State
+		}
+	}
+	if err := s.scheduler.Set(o.Endpoint, state); err != nil {
 		s.log.Error("endpoint not scheduled", "endpoint", o.Slug, "error", err)
 	}
 }
@@ -81,19 +136,28 @@ func (s *service) changed(ctx context.Context, endpointID, slug string) {
 		s.scheduler.Remove(endpointID)
 	case err != nil:
 		s.log.Warn("read changed endpoint", "endpoint", slug, "error", err)
-	default:
+	case s.holds(o.ID):
 		s.schedule(o)
+		s.scheduler.Soon(o.ID)
 	}
 }
 
-// checkNow probes an endpoint at once and records the check.
+// checkNow probes an endpoint at once and records the check. One that another instance has the lease of is probed beside it.
 func (s *service) checkNow(ctx context.Context, slug string) (store.Check, error) {
 	o, err := s.store.Endpoint(ctx, slug)
 	if err != nil {
 		return store.Check{}, err
 	}
-	s.schedule(o)
-	check, err := s.scheduler.CheckNow(ctx, o.ID)
+	if !o.ProbedFrom(s.cfg.location) {
+		return store.Check{}, store.Conflict{Field: "locations", Message: "leave out " + s.cfg.location + ", where this instance is: ask one that is elsewhere"}
+	}
+	var check store.Check
+	if s.holds(o.ID) {
+		s.schedule(o)
+		check, err = s.scheduler.CheckNow(ctx, o.ID)
+	} else {
+		check, err = s.checkBeside(ctx, o)
+	}
 	if errors.Is(err, scheduler.ErrUnknownEndpoint) {
 		err = store.ErrNotFound
 	}
@@ -101,24 +165,51 @@ func (s *service) checkNow(ctx context.Context, slug string) (store.Check, error
 	return check, err
 }
 
-// prune deletes checks that are older than they have to be kept.
-func (s *service) prune(ctx context.Context) error {
-	before := time.Now().Add(-s.cfg.retention)
-	for {
-		n, err := s.pruneGroup(ctx, before)
-		if err != nil {
-			return err
-		}
-		if n < pruneGroup {
-			return nil
-		}
+func (s *service) checkBeside(ctx context.Context, o store.Overview) (store.Check, error) {
+	due := time.Now()
+	t := o.Target(o.State)
+	t.Transcript = true
+	t.Peers = s.chains.peers(ctx, o.Name, t)
+	check := store.NewCheck(o.ID, s.cfg.location, due, s.ask(ctx, t))
+	if err := context.Cause(ctx); err != nil {
+		return store.Check{}, err
 	}
+	_, err := s.recorder.Record(context.WithoutCancel(ctx), check)
+	return check, err
 }
 
-func (s *service) pruneGroup(ctx context.Context, before time.Time) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, upkeepPatience)
+// tend lets go of history that is older than it has to be kept, and makes room for what is to come.
+func (s *service) tend(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, tendPatience)
 	defer cancel()
-	return s.store.Prune(ctx, before, pruneGroup)
+	now := time.Now()
+	gone, err := s.store.Tend(ctx, store.Retention{Now: now, Checks: now.Add(-s.cfg.retention), Hours: now.Add(-store.KeepHours)})
+	if gone > 0 {
+		s.log.Info("history let go of", "partitions_or_checks", gone)
+	}
+	return err
+}
+
+// announceEvery is how often word of our own location is tried again when the database does not take it.
+const announceEvery = 5 * time.Second
+
+// announce keeps word of this location's own network, with a notice for each channel.
+func (s *service) announce(ctx context.Context, offline bool, since time.Time) {
+	ev := alerts.LocationEvent(s.cfg.location, offline, since, time.Now())
+	for {
+		n, err := s.store.Announce(ctx, ev)
+		if err == nil {
+			s.log.Warn(ev.Title, "location", s.cfg.location, "since", since, "notices", n)
+			wake(s.noticed)(n > 0)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			s.log.Error("word of this location is lost", "event", ev.Kind, "error", err)
+			return
+		case <-time.After(announceEvery):
+		}
+	}
 }
 
 // registerDemo puts the demo's endpoints into the database, or points those of an earlier run at this one's servers.
