@@ -384,25 +384,25 @@ func (s *Scheduler) beginLocked(ctx context.Context, t *turn) {
 	s.takeLocked(en.host)
 	j := job{entry: en, endpoint: en.endpoint, schedule: en.schedule, state: en.state, host: en.host}
 	if t.call != nil {
-		j.due = s.slotLocked(en, s.now())
+		j.due = s.slotLocked(en, s.now(), t.why)
 		t.call.begin(j)
 		return
 	}
 	en.ticking = true
-	j.due = s.slotLocked(en, t.due)
+	j.due = s.slotLocked(en, t.due, t.why)
 	s.probes.Go(func() { s.tick(ctx, j) })
 }
 
 // slotLocked returns the scheduled time of a check that is due at a time, as it is kept. An endpoint has no two checks of
-// the same scheduled time, also when the clock goes back and the same time comes twice: then the later check is set apart
-// by a microsecond, the least that is kept.
-func (s *Scheduler) slotLocked(en *entry, due time.Time) time.Time {
+// the same scheduled time: one that the schedule does not ask for gives way to what was there before, and when the clock
+// goes back and the same times come again, those are set apart by microseconds, the least that is kept.
+func (s *Scheduler) slotLocked(en *entry, due time.Time, why reason) time.Time {
 	due = store.Stamp(due)
 	switch {
 	case due.After(en.last):
 		en.last = due
-	case due.Equal(en.last):
-		due = due.Add(time.Microsecond)
+	case due.Equal(en.last), why != onSchedule && s.repeats == 0:
+		due = en.last.Add(time.Microsecond)
 		en.last = due
 	default:
 		due = due.Add(time.Duration(s.repeats) * time.Microsecond)

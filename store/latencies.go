@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"time"
@@ -25,10 +24,8 @@ const (
 	sketchAccuracy = 0.01
 	// maxSketches bounds the steps of one roll-up, the whole check included: an endpoint may name them as it likes.
 	maxSketches = 24
-	// maxCount bounds what one bin read from a database may hold, and maxTotal what one sketch may: float64 counts up to
-	// there without a gap.
-	maxCount = math.MaxUint32
-	maxTotal = 1 << 53
+	// maxTotal bounds the latencies of one sketch: more than a million endpoints have in a year.
+	maxTotal = 1 << 40
 )
 
 // sketchMapping is shared: a mapping never changes. It maps milliseconds to bins.
@@ -51,6 +48,9 @@ func (l *Latencies) Add(r probe.Result) {
 	if r.Verdict != probe.Up && r.Verdict != probe.Degraded {
 		return
 	}
+	if l.sketches == nil {
+		l.sketches = make([]sketch, 0, min(len(r.Steps)+1, maxSketches))
+	}
 	l.add(0, "", r.Duration)
 	for i, s := range r.Steps {
 		if s.Class == "" && s.Name != "" {
@@ -65,9 +65,10 @@ func (l *Latencies) add(guess int, step string, d time.Duration) {
 	switch {
 	case s == nil:
 	case d <= 0:
+		s.total++
 		s.zeros++
 	default:
-		s.add(sketchMapping.Index(Milliseconds(d)), 1)
+		s.add(sketchMapping.Index(Milliseconds(d)))
 	}
 }
 
@@ -133,13 +134,12 @@ func (l Latencies) Quantiles(step string, qs ...float64) []float64 {
 		return nil
 	}
 	s := &l.sketches[i]
-	total := s.total()
-	if total == 0 {
+	if s.total == 0 {
 		return nil
 	}
 	values := make([]float64, 0, len(qs))
 	for _, q := range qs {
-		values = append(values, s.atRank(nearestRank(q, total)))
+		values = append(values, s.atRank(nearestRank(q, s.total)))
 	}
 	return values
 }
@@ -154,13 +154,13 @@ func nearestRank(q float64, n uint64) uint64 {
 }
 
 // sketch is the latencies of one step. It has bins while it is small, as that of an hour held in memory for each
-// endpoint, and counts when it is a sum.
+// endpoint, and a span when it is a sum.
 type sketch struct {
-	step   string
-	zeros  uint64   // latencies of no measurable length
-	bins   []bin    // by index; nil when there are counts
-	counts []uint64 // by index, from first on
-	first  int
+	step  string
+	total uint64 // latencies
+	zeros uint64 // those of them that are of no measurable length
+	bins  []bin  // by index, none of them empty; nil when there is a span
+	span  *span
 }
 
 type bin struct {
@@ -168,21 +168,27 @@ type bin struct {
 	count uint16
 }
 
-// add counts n latencies of one bin. The index lies within minIndex and maxIndex.
-func (s *sketch) add(index int, n uint64) {
-	if s.counts == nil {
+// span is the counts of the bins from first on.
+type span struct {
+	first  int
+	counts []uint64
+}
+
+// add counts one latency that is not 0.
+func (s *sketch) add(index int) {
+	s.total++
+	if s.span == nil {
 		i, found := s.find(index)
-		if found && uint64(s.bins[i].count)+n <= math.MaxUint16 {
-			s.bins[i].count += uint16(n)
+		switch {
+		case !found:
+			s.insert(i, bin{int16(index), 1})
 			return
-		}
-		if !found && n <= math.MaxUint16 {
-			s.insert(i, bin{int16(index), uint16(n)})
+		case s.bins[i].count < math.MaxUint16:
+			s.bins[i].count++
 			return
 		}
 	}
-	s.reach(index, index)
-	s.counts[index-s.first] += n
+	s.reach(index, index)[0]++
 }
 
 // find returns where the bin of index is, or would have to be.
@@ -212,59 +218,54 @@ func (s *sketch) insert(i int, b bin) {
 	s.bins[i] = b
 }
 
-// reach turns bins into counts, and makes room for those from low to high.
-func (s *sketch) reach(low, high int) {
-	if s.counts != nil && low >= s.first && high < s.first+len(s.counts) {
-		return
+// reach returns the counts from low to high, which lie within minIndex and maxIndex, and turns bins into a span for it.
+func (s *sketch) reach(low, high int) []uint64 {
+	if s.span == nil {
+		s.span = &span{}
+		if n := len(s.bins); n > 0 {
+			s.span.grow(int(s.bins[0].index), int(s.bins[n-1].index))
+		}
+		for _, b := range s.bins {
+			s.span.counts[int(b.index)-s.span.first] = uint64(b.count)
+		}
+		s.bins = nil
 	}
-	const slack = 16 // the next one to be merged is likely to reach a little further
-	if from, to, ok := s.span(); ok {
-		low, high = min(low, from), max(high, to)
+	if low < s.span.first || high > s.span.last() {
+		s.span.grow(low, high)
 	}
-	low, high = max(low-slack, minIndex), min(high+slack, maxIndex)
-	counts := make([]uint64, high-low+1)
-	for index, n := range s.all {
-		counts[index-low] = n
-	}
-	s.bins, s.counts, s.first = nil, counts, low
+	return s.span.counts[low-s.span.first : high-s.span.first+1]
 }
 
-// span returns the lowest and the highest bin there is room for.
-func (s *sketch) span() (low, high int, ok bool) {
-	if s.counts != nil {
-		return s.first, s.first + len(s.counts) - 1, true
+func (s *span) last() int { return s.first + len(s.counts) - 1 }
+
+func (s *span) grow(low, high int) {
+	const slack = 16 // what is merged next is likely to reach a little further
+	old := *s
+	if len(old.counts) > 0 {
+		low, high = min(low, old.first), max(high, old.last())
 	}
-	if len(s.bins) == 0 {
-		return 0, 0, false
+	s.first = max(low-slack, minIndex)
+	s.counts = make([]uint64, min(high+slack, maxIndex)-s.first+1)
+	if len(old.counts) > 0 {
+		copy(s.counts[old.first-s.first:], old.counts)
 	}
-	return int(s.bins[0].index), int(s.bins[len(s.bins)-1].index), true
 }
 
 // all yields the bins that are not empty, by index.
 func (s *sketch) all(yield func(index int, n uint64) bool) {
-	for _, b := range s.bins {
-		if !yield(int(b.index), uint64(b.count)) {
+	if s.span == nil {
+		for _, b := range s.bins {
+			if !yield(int(b.index), uint64(b.count)) {
+				return
+			}
+		}
+		return
+	}
+	for i, n := range s.span.counts {
+		if n > 0 && !yield(s.span.first+i, n) {
 			return
 		}
 	}
-	for i, n := range s.counts {
-		if n > 0 && !yield(s.first+i, n) {
-			return
-		}
-	}
-}
-
-var _ iter.Seq2[int, uint64] = (*sketch)(nil).all
-
-func (s *sketch) total() uint64 {
-	total := s.zeros
-	for _, b := range s.bins {
-		total += uint64(b.count)
-	}
-	for _, n := range s.counts {
-		total += n
-	}
-	return total
 }
 
 // atRank returns the latency in milliseconds of rank 1 to total.
@@ -282,31 +283,38 @@ func (s *sketch) atRank(rank uint64) float64 {
 }
 
 func (s *sketch) merge(m *sketch) error {
-	if s.total()+m.total() > maxTotal {
+	if s.total+m.total > maxTotal {
 		return errTooMany
 	}
+	if s.total == 0 {
+		step := s.step
+		*s = m.clone()
+		s.step = step
+		return nil
+	}
+	s.total += m.total
 	s.zeros += m.zeros
-	if s.counts == nil && s.bins == nil {
-		c := m.clone()
-		s.bins, s.counts, s.first = c.bins, c.counts, c.first
-		return nil
-	}
-	low, high, ok := m.span()
-	if !ok {
-		return nil
-	}
-	s.reach(low, high)
-	for _, b := range m.bins {
-		s.counts[int(b.index)-s.first] += uint64(b.count)
-	}
-	for i, n := range m.counts {
-		s.counts[m.first+i-s.first] += n
+	switch {
+	case m.span != nil:
+		counts := s.reach(m.span.first, m.span.last())
+		for i, n := range m.span.counts {
+			counts[i] += n
+		}
+	case len(m.bins) > 0:
+		low := int(m.bins[0].index)
+		counts := s.reach(low, int(m.bins[len(m.bins)-1].index))
+		for _, b := range m.bins {
+			counts[int(b.index)-low] += uint64(b.count)
+		}
 	}
 	return nil
 }
 
 func (s sketch) clone() sketch {
-	s.bins, s.counts = slices.Clone(s.bins), slices.Clone(s.counts)
+	s.bins = slices.Clone(s.bins)
+	if s.span != nil {
+		s.span = &span{s.span.first, slices.Clone(s.span.counts)}
+	}
 	return s
 }
 

@@ -63,6 +63,10 @@ type Leaser interface {
 	// Shift says that me is alive for another ttl, renews what me holds, those leases included that ran out without
 	// anybody taking them, and takes free shards up to me's fair share: Shards divided by the instances that are
 	// alive, with the remainder to the first of them by id. It takes nothing beyond that, so that the others find theirs.
+	//
+	// What was handed over is free at once. A lease that merely ran out is free for those who were heard without a pause
+	// for half a ttl, and a pause is longer than half a ttl: when the database was away, or its clock was set, all leases
+	// have run out, and the first to come back must leave the others time to do so too.
 	Shift(ctx context.Context, me Instance, ttl time.Duration) (Shift, error)
 	// Glance reads, and locks nothing.
 	Glance(ctx context.Context, me Instance) (Glance, error)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -17,18 +18,20 @@ type RecorderConfig struct {
 	}
 	Judge Judge
 	Log   *slog.Logger
-	// Keep is how many checks may wait in memory while the database is away. Beyond it the oldest are given up.
+	// Keep is how many bytes of checks may wait in memory while the database is away. Beyond it they go to the Spool.
 	Keep int
+	// Spool is where checks wait beyond Keep; nil for nowhere: then the oldest are given up.
+	Spool *Spool
 	// Recorded is called after a group was committed, and is told whether it left notices to be delivered.
 	Recorded func(notices bool)
 }
 
 // What a Recorder does by default.
 const (
-	// DefaultKeep is about 100 MB of checks with four steps each.
-	DefaultKeep = 50_000
+	// DefaultKeep has room for some 60,000 checks with four steps each. Twice as much is kept while a spool cannot be written.
+	DefaultKeep = 32 << 20
 	// maxGroup bounds a transaction, so that a long backlog is written in pieces that each make progress.
-	maxGroup = 500
+	maxGroup = 1000
 	// writeTimeout tells a database that is away from one that is slow.
 	writeTimeout = 10 * time.Second
 	// A database that is away is tried again after minRetry, then less often up to maxRetry.
@@ -39,26 +42,54 @@ const (
 	maxAttempts = 3
 	// lastChance bounds the last attempt to write what waits when the service stops.
 	lastChance = 15 * time.Second
+	// spillEvery is how long a check waits in memory at most once the spool is in use: what a kill may lose.
+	spillEvery = 100 * time.Millisecond
+	// spillRetry is how long a spool that could not be written is left alone.
+	spillRetry = time.Second
+	// maxStall is how long a check waits for a slow disk, when memory is full, before others are given up in its stead.
+	maxStall = time.Second
 )
 
-// ErrWaiting means that a check is kept in memory because the database is away; it will be recorded when it returns.
-var ErrWaiting = errors.New("database is away: the check waits in memory")
+// ErrWaiting means that a check is kept because the database is away; it will be recorded when it returns.
+var ErrWaiting = errors.New("database is away: the check waits to be recorded")
 
 // ErrGivenUp means that a check could not be recorded: too many waited, or the database would not take this one.
 var ErrGivenUp = errors.New("check was given up")
 
 // Recorder records checks in groups: whatever waits while one transaction runs goes into the next. While the database
-// is away it keeps checks in memory, in order, without transcripts and tool lists, and writes them when it returns. Run
-// must be running.
+// is away it keeps checks, in order, without transcripts and tool lists, and writes them when it returns. Run must be
+// running.
+//
+//	Record ─► live ────────────────────────► hand ─► Store.Record
+//	   └ away ► memory ─────────────────────►┘
+//	               └ over Keep ► Spool ─────►┘
+//
+// Checks wait in memory up to Keep. Beyond it all that is in memory goes to the spool, and so does what follows, every 100 ms,
+// until the spool is empty again: what is in memory is always younger than what is in the spool. When the spool can take no
+// more (its limit, a full disk), twice Keep is kept in memory, and beyond that the oldest there is given up: how an outage
+// began is in the spool, how things stand at its end in memory, and what is missing lies between.
 type Recorder struct {
-	cfg  RecorderConfig
-	wake chan struct{}
+	cfg   RecorderConfig
+	wake  chan struct{}
+	spill chan struct{} // there is something for the spool
+	// disk holds an element while checks are moved between memory, the spool and hand, which takes time that nobody who
+	// records a check has. It is taken before mu.
+	disk chan struct{}
 
-	mu      sync.Mutex
-	waiting []*record // guarded by mu, oldest first
-	writing int       // guarded by mu: how many of waiting are in the transaction under way
-	away    bool      // guarded by mu
-	givenUp int       // guarded by mu
+	mu     sync.Mutex
+	live   []*record // guarded by mu: those that somebody waits for, oldest first; empty while memory or the spool is not
+	weight int       // guarded by mu: of live, in bytes, about
+	hand   []*record // guarded by mu: the group that is written or tried again, older than all others; changed by Run alone
+	memory backlog   // guarded by mu
+	moving chunk     // guarded by mu: on its way from memory to the spool
+	away   time.Time // guarded by mu: since when the database is; zero when it is not
+
+	givenUp    int       // guarded by mu
+	groups     int       // guarded by mu
+	unreadable int       // guarded by mu: how often in a row the spool could not be read
+	spillFrom  time.Time // guarded by mu: when a spool that could not be written is tried again; zero when it could
+	toldLost   time.Time // guarded by mu: when the log was told of checks given up
+	toldSpool  time.Time // guarded by mu: when the log was told of a spool that cannot be written
 }
 
 // record is a check on its way, with somebody who may wait for it.
@@ -66,11 +97,26 @@ type record struct {
 	check    Check
 	attempts int
 	done     chan recorded // room for one; nil once answered, guarded by Recorder.mu
+	held     bool          // guarded by Recorder.mu: it waits because the database is away, and is in no spool
+	spooled  bool          // guarded by Recorder.mu: it is in the spool
 }
 
 type recorded struct {
 	outcome Outcome
 	err     error
+}
+
+// RecorderStats is how a Recorder stands.
+type RecorderStats struct {
+	Waiting     int       // checks in memory because the database is away
+	Bytes       int       // that they take
+	Spooled     int       // checks in the spool
+	SpoolBytes  int64     // size of the spool file
+	SpoolFails  bool      // the spool could not be written the last time
+	GivenUp     int       // checks lost since the start
+	LostAtStart int       // checks that were lost when the process before was killed
+	Groups      int       // transactions since the start
+	AwaySince   time.Time // zero while the database is not away
 }
 
 // NewRecorder returns a Recorder whose Run has to be started.
@@ -81,14 +127,15 @@ func NewRecorder(cfg RecorderConfig) *Recorder {
 	if cfg.Recorded == nil {
 		cfg.Recorded = func(bool) {}
 	}
-	return &Recorder{cfg: cfg, wake: make(chan struct{}, 1)}
+	return &Recorder{cfg: cfg, wake: make(chan struct{}, 1), spill: make(chan struct{}, 1), disk: make(chan struct{}, 1)}
 }
 
-// Record keeps a check and returns once it is committed, or with ErrWaiting at once while the database is away. When
-// ctx ends first the check is still recorded.
+// Record keeps a check and returns once it is committed, or with ErrWaiting at once while the database is away or older
+// checks still wait for it. When ctx ends first the check is still recorded.
 func (r *Recorder) Record(ctx context.Context, c Check) (Outcome, error) {
 	done := make(chan recorded, 1)
 	if r.add(&record{check: c, done: done}) {
+		r.relieve()
 		return Outcome{}, ErrWaiting
 	}
 	select {
@@ -99,28 +146,95 @@ func (r *Recorder) Record(ctx context.Context, c Check) (Outcome, error) {
 	}
 }
 
-// add puts rec at the end of what waits and reports whether the database is away.
-func (r *Recorder) add(rec *record) (away bool) {
+// add puts rec at the end of what waits and reports whether nobody need wait for it.
+func (r *Recorder) add(rec *record) (putOff bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.away {
-		rec.done = nil
-		// What a check brings along beside what was seen may be a thousand times larger, and many checks may come to wait.
-		rec.check.Transcript, rec.check.Result.Contract = nil, nil
+	defer signal(r.wake)
+	weight := weigh(rec.check)
+	if !r.behindLocked() && (len(r.live) == 0 || r.weight+weight <= r.cfg.Keep) {
+		r.live = append(r.live, rec)
+		r.weight += weight
+		return false
 	}
-	r.waiting = append(r.waiting, rec)
-	if over := len(r.waiting) - r.writing - r.cfg.Keep; over > 0 {
-		for _, old := range r.waiting[r.writing : r.writing+over] {
-			old.answer(recorded{err: ErrGivenUp})
-		}
-		r.waiting = append(r.waiting[:r.writing:r.writing], r.waiting[r.writing+over:]...)
-		r.givenUp += over
+	r.putOffLocked(append(r.takeLiveLocked(len(r.live)), rec))
+	return true
+}
+
+// weigh returns about how many bytes a check takes in memory.
+func weigh(c Check) int {
+	n := 1024 + 256*len(c.Result.Steps) + len(c.Transcript)
+	if c.Result.Contract != nil {
+		n += len(c.Result.Contract.Tools)
 	}
+	return n
+}
+
+// signal puts an element into ch, unless there is one already.
+func signal(ch chan struct{}) {
 	select {
-	case r.wake <- struct{}{}:
+	case ch <- struct{}{}:
 	default:
 	}
-	return r.away
+}
+
+// behindLocked reports whether checks wait that nobody waits for.
+func (r *Recorder) behindLocked() bool {
+	return !r.away.IsZero() || r.memory.checks+r.moving.checks > 0 || r.unreadLocked() > 0
+}
+
+func (r *Recorder) unreadLocked() int {
+	if r.cfg.Spool == nil {
+		return 0
+	}
+	_, unread, _ := r.cfg.Spool.counts()
+	return unread
+}
+
+// putOffLocked puts checks at the end of those in memory, where nobody waits for them.
+func (r *Recorder) putOffLocked(recs []*record) {
+	before := r.memory.checks
+	for _, rec := range recs {
+		if err := r.memory.push(rec.check); err != nil {
+			r.refuseLocked(rec, err)
+			continue
+		}
+		rec.answer(recorded{err: ErrWaiting})
+	}
+	r.holdLocked(r.memory.checks - before)
+	if r.cfg.Spool == nil {
+		r.boundLocked(r.cfg.Keep)
+	} else if r.memory.bytes > r.cfg.Keep || r.spoolInUse() {
+		signal(r.spill)
+	}
+}
+
+// refuseLocked gives a check up.
+func (r *Recorder) refuseLocked(rec *record, err error) {
+	r.givenUp++
+	r.cfg.Log.Error("check given up", "check", rec.check.ID, "endpoint", rec.check.EndpointID, "error", err)
+	rec.answer(recorded{err: ErrGivenUp})
+}
+
+func (r *Recorder) holdLocked(delta int) {
+	if r.cfg.Spool != nil {
+		r.cfg.Spool.hold(delta)
+	}
+}
+
+// boundLocked gives up the oldest of what is in memory while that has more than limit bytes.
+func (r *Recorder) boundLocked(limit int) {
+	before := r.memory.checks
+	for r.memory.checks > 0 && r.memory.bytes+len(r.moving.frames) > limit {
+		r.memory.drop()
+	}
+	over := before - r.memory.checks
+	r.givenUp += over
+	r.holdLocked(-over)
+	if over > 0 && time.Since(r.toldLost) >= warnEvery {
+		r.toldLost = time.Now()
+		r.cfg.Log.Error("checks given up: too many wait for the database", "checks", r.givenUp)
+	}
 }
 
 func (rec *record) answer(out recorded) {
@@ -130,29 +244,52 @@ func (rec *record) answer(out recorded) {
 	}
 }
 
-// Waiting returns how many checks are kept in memory because the database is away.
+// Waiting returns how many checks wait, in memory and in the spool, because the database is or was away.
 func (r *Recorder) Waiting() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.away {
-		return 0
-	}
-	return len(r.waiting)
+	s := r.Stats()
+	return s.Waiting + s.Spooled
 }
 
 // GivenUp returns how many checks were lost since the start.
-func (r *Recorder) GivenUp() int {
+func (r *Recorder) GivenUp() int { return r.Stats().GivenUp }
+
+// Stats returns how the recorder stands.
+func (r *Recorder) Stats() RecorderStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.givenUp
+	s := RecorderStats{
+		Waiting:   held(r.hand) + r.memory.checks + r.moving.checks,
+		Bytes:     r.memory.bytes + len(r.moving.frames),
+		GivenUp:   r.givenUp,
+		Groups:    r.groups,
+		AwaySince: r.away,
+	}
+	if r.cfg.Spool != nil {
+		s.Spooled, _, s.SpoolBytes = r.cfg.Spool.counts()
+		s.SpoolFails = !r.spillFrom.IsZero()
+		s.LostAtStart = r.cfg.Spool.recovered.Lost
+	}
+	return s
 }
 
-// Run writes until ctx ends, then writes what still waits, for a bounded time. End ctx after whoever calls Record has
-// ended.
+// held counts the checks that wait in memory alone because the database is away.
+func held(recs []*record) (n int) {
+	for _, rec := range recs {
+		if rec.held {
+			n++
+		}
+	}
+	return n
+}
+
+// Run writes until ctx ends, then writes what still waits, for a bounded time; what is left then goes to the spool. End ctx
+// after whoever calls Record has ended.
 func (r *Recorder) Run(ctx context.Context) error {
+	var spilling sync.WaitGroup
+	spilling.Go(func() { r.keepSpilling(ctx) })
 	retry := minRetry
 	for ctx.Err() == nil {
-		if !r.pending() {
+		if !r.fill() {
 			select {
 			case <-ctx.Done():
 			case <-r.wake:
@@ -169,63 +306,137 @@ func (r *Recorder) Run(ctx context.Context) error {
 		}
 		retry = min(2*retry, maxRetry)
 	}
+	spilling.Wait()
 	r.writeRest(context.WithoutCancel(ctx))
 	return nil
 }
 
-func (r *Recorder) pending() bool {
+// fill tops up hand with the oldest of what waits and reports whether there is anything in it.
+func (r *Recorder) fill() bool {
+	r.disk <- struct{}{}
+	defer func() { <-r.disk }()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.waiting) > 0
+	room := maxGroup - len(r.hand)
+	switch {
+	case r.unreadLocked() > 0:
+		r.fillFromSpoolLocked(room)
+	case r.memory.checks > 0:
+		r.fillFromMemoryLocked(room)
+	default:
+		r.hand = append(r.hand, r.takeLiveLocked(room)...)
+	}
+	return len(r.hand) > 0
 }
 
+// fillFromSpoolLocked gives mu away while it reads.
+func (r *Recorder) fillFromSpoolLocked(room int) {
+	r.mu.Unlock()
+	checks, damaged, err := r.cfg.Spool.next(room)
+	r.mu.Lock()
+	for _, c := range checks {
+		r.hand = append(r.hand, &record{check: c, spooled: true})
+	}
+	r.givenUp += damaged
+	if damaged > 0 {
+		r.cfg.Log.Error("spool has damaged checks: they were put aside", "checks", damaged, "aside", r.cfg.Spool.asidePath())
+	}
+	r.unreadable++
+	switch {
+	case err == nil:
+		r.unreadable = 0
+	case len(checks) == 0 && (errors.Is(err, errFramingLost) || r.unreadable >= maxAttempts):
+		n := r.cfg.Spool.giveUpRest()
+		r.givenUp += n
+		r.cfg.Log.Error("spool cannot be read: the rest was put aside", "checks", n, "aside", r.cfg.Spool.asidePath(), "error", err)
+	}
+	if len(r.hand) == 0 {
+		r.cfg.Spool.settle(r.cfg.Spool.where(), 0)
+	}
+}
+
+func (r *Recorder) fillFromMemoryLocked(room int) {
+	for range min(room, r.memory.checks) {
+		c, err := r.memory.pop()
+		rec := &record{check: c, held: true}
+		if err != nil {
+			r.holdLocked(-1)
+			r.refuseLocked(rec, err)
+			continue
+		}
+		r.hand = append(r.hand, rec)
+	}
+}
+
+// takeLiveLocked takes the oldest of those that somebody waits for.
+func (r *Recorder) takeLiveLocked(limit int) []*record {
+	n := min(limit, len(r.live))
+	taken := append([]*record(nil), r.live[:n]...)
+	clear(r.live[:n])
+	r.live = r.live[n:]
+	for _, rec := range taken {
+		r.weight -= weigh(rec.check)
+	}
+	return taken
+}
+
+// writeRest writes what waits for as long as the database takes it, and leaves the rest to the spool. A spool that is being
+// read is left to the next process.
 func (r *Recorder) writeRest(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lastChance)
 	defer cancel()
-	for r.pending() && ctx.Err() == nil {
+	for ctx.Err() == nil && !r.reading() && r.fill() {
 		if !r.writeGroup(ctx) {
 			break
 		}
 	}
+	if r.cfg.Spool != nil {
+		r.spoolRest()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.waiting) > 0 {
-		r.givenUp += len(r.waiting)
-		r.cfg.Log.Error("checks lost at shutdown: the database is away", "checks", len(r.waiting))
-		for _, rec := range r.waiting {
-			rec.answer(recorded{err: ErrGivenUp})
+	rest := r.takeLiveLocked(len(r.live))
+	for _, rec := range r.hand {
+		if !rec.spooled {
+			rest = append(rest, rec)
 		}
-		r.waiting = nil
 	}
+	if lost := len(rest) + r.memory.checks; lost > 0 {
+		r.givenUp += lost
+		r.holdLocked(-held(rest) - r.memory.checks)
+		r.cfg.Log.Error("checks lost at shutdown: the database is away", "checks", lost)
+	}
+	for _, rec := range rest {
+		rec.answer(recorded{err: ErrGivenUp})
+	}
+	r.hand, r.memory = nil, backlog{}
 }
 
-// writeGroup writes the oldest of what waits and reports whether the database took any of it.
+func (r *Recorder) reading() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.unreadLocked() > 0
+}
+
+// writeGroup writes what is in hand and reports whether the database took any of it.
 func (r *Recorder) writeGroup(ctx context.Context) bool {
-	group := r.takeGroup()
+	group := r.hand
 	err := r.write(ctx, group)
 	if err == nil {
 		r.settle(group, nil)
 		return true
 	}
 	if ctx.Err() != nil {
-		r.settle(nil, group)
 		return false
 	}
 	taken, refused := r.writeSingly(ctx, group)
 	if len(taken) == 0 {
 		r.goAway(err)
+		r.relieve()
 		return false
 	}
 	r.settle(taken, r.giveUpOn(refused, err))
 	return true
-}
-
-// takeGroup marks the oldest of what waits as being written.
-func (r *Recorder) takeGroup() []*record {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.writing = min(len(r.waiting), maxGroup)
-	return append([]*record(nil), r.waiting[:r.writing]...)
 }
 
 // write records a group in one transaction and answers those who wait for it.
@@ -242,6 +453,7 @@ func (r *Recorder) write(ctx context.Context, group []*record) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.groups++
 	notices := false
 	for i, rec := range group {
 		notices = notices || outcomes[i].Opened != "" || outcomes[i].Resolved != "" || outcomes[i].Notices > 0
@@ -301,34 +513,55 @@ func (r *Recorder) giveUpOn(refused []*record, err error) (rest []*record) {
 			rest = append(rest, rec)
 			continue
 		}
-		r.givenUp++
-		r.cfg.Log.Error("check given up: the database refuses it", "check", rec.check.ID, "endpoint", rec.check.EndpointID, "error", err)
-		rec.answer(recorded{err: ErrGivenUp})
+		r.refuseLocked(rec, fmt.Errorf("the database refuses it: %w", err))
 	}
 	return rest
 }
 
-// settle ends a transaction: what was refused goes back to the front of what waits.
+// settle ends a transaction: what was refused stays in hand, in memory alone.
 func (r *Recorder) settle(taken, refused []*record) {
+	r.disk <- struct{}{}
+	defer func() { <-r.disk }()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.waiting = append(refused[:len(refused):len(refused)], r.waiting[r.writing:]...)
-	r.writing = 0
-	if r.away && len(taken) > 0 {
-		r.away = false
-		r.cfg.Log.Info("database is back", "checks_waiting", len(r.waiting))
+	before := held(r.hand)
+	for _, rec := range refused {
+		rec.held, rec.spooled = rec.held || rec.spooled, false
 	}
+	r.hand = refused
+	if r.cfg.Spool != nil {
+		r.cfg.Spool.settle(r.cfg.Spool.where(), before-held(refused))
+	}
+	if !r.away.IsZero() && len(taken) > 0 {
+		r.away = time.Time{}
+		r.cfg.Log.Info("database is back", "checks_waiting", r.waitingLocked())
+	}
+}
+
+// waitingLocked counts everything that is yet to be written.
+func (r *Recorder) waitingLocked() int {
+	n := len(r.live) + len(r.hand) + r.memory.checks + r.moving.checks
+	return n + r.unreadLocked()
 }
 
 // goAway notes that the database is away, and lets nobody wait for it.
 func (r *Recorder) goAway(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.away {
-		r.cfg.Log.Error("database is away: checks wait in memory", "error", err, "checks_waiting", len(r.waiting))
+	if r.away.IsZero() {
+		r.cfg.Log.Error("database is away: checks wait", "error", err, "checks_waiting", r.waitingLocked())
+		r.away = time.Now()
 	}
-	r.away, r.writing = true, 0
-	for _, rec := range r.waiting {
+	before := held(r.hand)
+	room := r.cfg.Keep / 4 // for what these bring along beside what was seen, which may be a thousand times larger
+	for _, rec := range r.hand {
+		rec.held = !rec.spooled
+		rec.check.Epoch = 0 // the lease may be another's by then; the slot is still unique
+		if room -= weigh(rec.check); room < 0 {
+			rec.check.Transcript, rec.check.Result.Contract = nil, nil
+		}
 		rec.answer(recorded{err: ErrWaiting})
 	}
+	r.holdLocked(held(r.hand) - before)
+	r.putOffLocked(r.takeLiveLocked(len(r.live)))
 }

@@ -11,12 +11,6 @@ import (
 // flag each. The library's own sketches are left out on the way: a year of roll-ups is several hundred thousand bins, which
 // go from bytes straight into a sum.
 
-// countedBin is a bin on its way into or out of the encoding.
-type countedBin struct {
-	index int32
-	count uint32
-}
-
 // The forms in which bins are written.
 var (
 	zerosFlag      = encoding.FlagZeroCountVarFloat
@@ -110,137 +104,175 @@ func appendCount(data []byte, n uint64) []byte {
 
 // mergeEncoded takes in an encoded sketch.
 func (s *sketch) mergeEncoded(data []byte) error {
-	var room [256]countedBin
-	bins := room[:0]
+	if len(s.bins) > 0 { // a sum begins
+		s.reach(int(s.bins[0].index), int(s.bins[0].index))
+	}
 	for len(data) > 0 {
 		flag, err := encoding.DecodeFlag(&data)
 		if err != nil {
 			return err
 		}
-		bins = bins[:0]
+		size := 0
 		switch flag {
 		case zerosFlag:
-			n, size := decodeCount(data)
-			if size == 0 || s.zeros+n > maxTotal {
-				return errSketch
-			}
+			var n uint64
+			n, size = decodeCount(data)
 			s.zeros += n
-			data = data[size:]
-			continue
+			s.total += n
 		case deltasFlag:
-			bins, data, err = decodeDeltas(bins, data, false)
+			size = s.mergeDeltas(data, false)
 		case countsFlag:
-			bins, data, err = decodeDeltas(bins, data, true)
+			size = s.mergeDeltas(data, true)
 		case contiguousFlag:
-			bins, data, err = decodeRange(bins, data)
-		default: // a latency below zero, or a mapping, which is known
+			size = s.mergeRange(data)
+		default: // latencies below zero, or a mapping, which is known
+		}
+		if size == 0 {
 			return errSketch
 		}
-		if err != nil {
-			return err
-		}
-		if err := s.addBins(bins); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// addBins takes in bins in any order.
-func (s *sketch) addBins(bins []countedBin) error {
-	if len(bins) == 0 {
-		return nil
-	}
-	var total, most uint64
-	low, high, ascending := bins[0].index, bins[0].index, true
-	for i, b := range bins {
-		ascending = ascending && (i == 0 || b.index > bins[i-1].index)
-		low, high = min(low, b.index), max(high, b.index)
-		total += uint64(b.count)
-		most = max(most, uint64(b.count))
-	}
-	if int(low) < minIndex || int(high) > maxIndex {
-		return errSketch
-	}
-	if ascending && most <= math.MaxUint16 && s.bins == nil && s.counts == nil {
-		s.bins = make([]bin, len(bins))
-		for i, b := range bins {
-			s.bins[i] = bin{int16(b.index), uint16(b.count)}
-		}
-		return nil
-	}
-	if s.total()+total > maxTotal {
-		return errTooMany
-	}
-	s.reach(int(low), int(high))
-	counts, first := s.counts, s.first
-	for _, b := range bins {
-		counts[int(b.index)-first] += uint64(b.count)
-	}
-	return nil
-}
-
-func decodeDeltas(bins []countedBin, data []byte, counted bool) ([]countedBin, []byte, error) {
-	n, size := decodeUvarint(data)
-	if size == 0 || n > uint64(len(data)-size) {
-		return nil, nil, errSketch
-	}
-	data = data[size:]
-	index := int64(0)
-	for range n {
-		delta, size := decodeVarint(data)
-		if size == 0 || delta < -math.MaxInt16 || delta > math.MaxInt16 {
-			return nil, nil, errSketch
+		if s.total > maxTotal {
+			return errTooMany
 		}
 		data = data[size:]
-		if index += delta; index < math.MinInt16 || index > math.MaxInt16 {
-			return nil, nil, errSketch
+	}
+	return nil
+}
+
+// mergeDeltas takes in bins that are written one by one and returns how many bytes they took; 0 when they are none.
+func (s *sketch) mergeDeltas(data []byte, counted bool) int {
+	n, at := decodeUvarint(data)
+	if at == 0 || n > uint64(len(data)-at) {
+		return 0
+	}
+	if s.total == s.zeros && s.span == nil {
+		s.bins = make([]bin, 0, min(n, uint64(maxIndex-minIndex+1)))
+	}
+	index := int64(0)
+	for range n {
+		delta, size := decodeVarint(data[at:])
+		if size == 0 {
+			return 0
+		}
+		at += size
+		if index += delta; index < int64(minIndex) || index > int64(maxIndex) {
+			return 0
 		}
 		count := uint64(1)
 		if counted {
-			if count, size = decodeCount(data); size == 0 {
-				return nil, nil, errSketch
+			if count, size = decodeCount(data[at:]); size == 0 {
+				return 0
 			}
-			data = data[size:]
+			at += size
 		}
-		if count > 0 {
-			bins = append(bins, countedBin{int32(index), uint32(count)})
-		}
+		s.addCount(int(index), count)
 	}
-	return bins, data, nil
+	return at
 }
 
-func decodeRange(bins []countedBin, data []byte) ([]countedBin, []byte, error) {
-	n, size := decodeUvarint(data)
+// mergeRange takes in bins that are written as the counts of neighbours and returns how many bytes they took; 0 when they
+// are none. Nobody is known to write another step than 1 from one to the next.
+func (s *sketch) mergeRange(data []byte) int {
+	n, at := decodeUvarint(data)
+	if at == 0 {
+		return 0
+	}
+	low, size := decodeVarint(data[at:])
 	if size == 0 {
-		return nil, nil, errSketch
+		return 0
 	}
-	data = data[size:]
-	index, size := decodeVarint(data)
-	if size == 0 || index < math.MinInt16 || index > math.MaxInt16 {
-		return nil, nil, errSketch
+	at += size
+	step, size := decodeVarint(data[at:])
+	if size == 0 || step != 1 {
+		return 0
 	}
-	data = data[size:]
-	delta, size := decodeVarint(data)
-	if size == 0 || delta < math.MinInt16 || delta > math.MaxInt16 || n > uint64(len(data)-size) {
-		return nil, nil, errSketch
+	at += size
+	if n == 0 {
+		return at
 	}
-	data = data[size:]
-	for range n {
-		count, size := decodeCount(data)
+	if low < int64(minIndex) || low > int64(maxIndex) || n > uint64(int64(maxIndex)-low+1) || n > uint64(len(data)-at) {
+		return 0
+	}
+	var room [256]uint64
+	if s.total > s.zeros || s.span != nil || n > uint64(len(room)) {
+		total, size := addCounts(s.reach(int(low), int(low)+int(n)-1), data[at:])
 		if size == 0 {
-			return nil, nil, errSketch
+			return 0
 		}
-		data = data[size:]
-		if count > 0 {
-			if index < math.MinInt16 || index > math.MaxInt16 {
-				return nil, nil, errSketch
-			}
-			bins = append(bins, countedBin{int32(index), uint32(count)})
-		}
-		index += delta
+		s.total += total
+		return at + size
 	}
-	return bins, data, nil
+	counts := room[:n]
+	total, size := addCounts(counts, data[at:])
+	if size == 0 {
+		return 0
+	}
+	s.total += total
+	s.hold(int(low), counts)
+	return at + size
+}
+
+func (s *sketch) addCount(index int, n uint64) {
+	if n == 0 {
+		return
+	}
+	s.total += n
+	if s.span == nil && n <= math.MaxUint16 {
+		if i, found := s.find(index); !found {
+			s.insert(i, bin{int16(index), uint16(n)})
+			return
+		}
+	}
+	s.reach(index, index)[0] += n
+}
+
+// hold makes bins of counts where there are none.
+func (s *sketch) hold(low int, counts []uint64) {
+	filled := 0
+	for _, n := range counts {
+		if n > math.MaxUint16 {
+			copy(s.reach(low, low+len(counts)-1), counts)
+			return
+		}
+		if n > 0 {
+			filled++
+		}
+	}
+	s.bins = make([]bin, 0, filled)
+	for i, n := range counts {
+		if n > 0 {
+			s.bins = append(s.bins, bin{int16(low + i), uint16(n)})
+		}
+	}
+}
+
+// addCounts adds to each of counts what is written for it, and returns their sum and how many bytes they took. It is the
+// innermost loop of reading a year: a count of one or two bytes, as nearly all are, takes no branch that could be guessed
+// wrong. Such a count is six bits of exponent and eight of mantissa, of the number plus one.
+func addCounts(counts []uint64, data []byte) (total uint64, size int) {
+	at := 0
+	for i := range counts {
+		if at+1 < len(data) {
+			first, second := uint64(data[at]), uint64(data[at+1])
+			two := first >> 7
+			bits := first&0x7f<<7 | second&-two
+			scaled := (256 | bits&255) << (bits >> 8 & 31)
+			if two&(second>>7) == 0 && scaled&255 == 0 && bits>>8 < 32 {
+				n := scaled>>8 - 1
+				counts[i] += n
+				total += n
+				at += 1 + int(two)
+				continue
+			}
+		}
+		n, size := decodeCount(data[at:])
+		if size == 0 {
+			return 0, 0
+		}
+		counts[i] += n
+		total += n
+		at += size
+	}
+	return total, at
 }
 
 // decodeUvarint reads what encoding.EncodeUvarint64 wrote; size is 0 when that is nothing.
@@ -256,22 +288,17 @@ func decodeUvarint(data []byte) (v uint64, size int) {
 	return v, len(data) - len(rest)
 }
 
+// decodeVarint reads what encoding.EncodeVarint64 wrote.
 func decodeVarint(data []byte) (v int64, size int) {
 	u, size := decodeUvarint(data)
 	return int64(u>>1) ^ -int64(u&1), size
 }
 
-// decodeCount reads a whole number of at most maxCount that encoding.EncodeVarfloat64 wrote; size is 0 when it is none. One
-// or two bytes are six bits of exponent and one or eight of mantissa of the number plus one.
+// decodeCount reads a whole number of at most maxTotal that encoding.EncodeVarfloat64 wrote; size is 0 when it is none.
 func decodeCount(data []byte) (n uint64, size int) {
-	if len(data) > 0 && data[0] < 0x80 && data[0] != 1 {
-		if e := data[0] >> 1; e <= 31 {
-			return uint64(2|data[0]&1)<<e>>1 - 1, 1
-		}
-	}
 	rest := data
 	v, err := encoding.DecodeVarfloat64(&rest)
-	if err != nil || !(v >= 0 && v <= maxCount) || v != math.Trunc(v) {
+	if err != nil || !(v >= 0 && v <= maxTotal) || v != math.Trunc(v) {
 		return 0, 0
 	}
 	return uint64(v), len(data) - len(rest)

@@ -23,9 +23,14 @@ func (db *DB) Shift(ctx context.Context, me store.Instance, ttl time.Duration) (
 			WHERE location = $1
 			    AND expires_at <= now()`, me.Location)
 		batch.Queue(`
-			INSERT INTO instances (location, id, expires_at)
-			VALUES ($1, $2, now() + make_interval(secs => $3))
-			ON CONFLICT (location, id) DO UPDATE SET expires_at = excluded.expires_at`, me.Location, me.ID, seconds)
+			INSERT INTO instances (location, id, expires_at, steady_since)
+			VALUES ($1, $2, now() + make_interval(secs => $3), now())
+			ON CONFLICT (location, id) DO UPDATE
+			SET expires_at = excluded.expires_at,
+			    steady_since = CASE
+			        WHEN instances.expires_at > now() + make_interval(secs => $3) / 2 THEN instances.steady_since
+			        ELSE now()
+			    END`, me.Location, me.ID, seconds)
 		batch.Queue(`
 			INSERT INTO leases (location, shard, owner, epoch, expires_at)
 			SELECT $1, shard, '', 0, '-infinity'
@@ -64,12 +69,12 @@ func (db *DB) Shift(ctx context.Context, me store.Instance, ttl time.Duration) (
 // fairShare is how many of $3 shards of location $1 are for instance $2, and how many instances are alive. A query follows.
 const fairShare = `
 	WITH ranked AS (
-	    SELECT id, row_number() OVER (ORDER BY id) AS rank, count(*) OVER () AS live
+	    SELECT id, steady_since, row_number() OVER (ORDER BY id) AS rank, count(*) OVER () AS live
 	    FROM instances
 	    WHERE location = $1
 	        AND expires_at > now()
 	), share AS (
-	    SELECT $3 / live + CASE WHEN rank <= $3 % live THEN 1 ELSE 0 END AS size, live
+	    SELECT $3 / live + CASE WHEN rank <= $3 % live THEN 1 ELSE 0 END AS size, live, steady_since
 	    FROM ranked
 	    WHERE id = $2
 	)`
@@ -92,7 +97,10 @@ const takeShare = fairShare + `, held AS (
 	        SELECT shard
 	        FROM leases
 	        WHERE location = $1
-	            AND expires_at <= now()
+	            AND (
+	                expires_at = '-infinity'
+	                OR expires_at <= now() AND (SELECT steady_since FROM share) <= now() - make_interval(secs => $4) / 2
+	            )
 	        ORDER BY shard
 	        LIMIT (SELECT greatest(0, share.size - held.size) FROM share, held)
 	    )`

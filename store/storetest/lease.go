@@ -79,13 +79,10 @@ func Leases(t *testing.T, fresh func(t testing.TB) Database) {
 	t.Run("more instances than shards", func(t *testing.T) {
 		p := newParish(t, fresh)
 		p.shift("a")
-		_, err := p.sql.ExecContext(t.Context(), `
-			INSERT INTO instances (location, id, expires_at)
-			SELECT 'here', 'b' || n, now() + interval '1 hour'
+		p.exec(`
+			INSERT INTO instances (location, id, expires_at, steady_since)
+			SELECT 'here', 'b' || n, now() + interval '1 hour', now()
 			FROM generate_series(1, $1) n`, store.Shards)
-		if err != nil {
-			t.Fatal(err)
-		}
 		a, c := p.shift("a"), p.shift("c")
 		if a.Share != 1 || len(a.Surplus) != store.Shards-1 || c.Share != 0 || len(c.Held) != 0 {
 			t.Errorf("shares of the first and of one too many = %d and %d, want one and none", a.Share, c.Share)
@@ -117,6 +114,7 @@ func Leases(t *testing.T, fresh func(t testing.TB) Database) {
 		}
 		p.runOut("a")
 		p.wantGlance("b", store.Glance{Held: 64, Free: 64, Live: 1})
+		p.listen("b")
 		if s := p.shift("b"); len(s.Held) != store.Shards || s.Live != 1 {
 			t.Errorf("%d shards, %d alive; want all and one", len(s.Held), s.Live)
 		}
@@ -135,10 +133,43 @@ func Leases(t *testing.T, fresh func(t testing.TB) Database) {
 		}
 	})
 
+	t.Run("who comes back first leaves the others time to come back too", func(t *testing.T) {
+		p := newParish(t, fresh)
+		p.settle("a", "b")
+		before := p.shift("b").Held
+		p.listen("a", "b")
+		p.runOut("a", "b")
+		for range 2 {
+			if s := p.shift("a"); len(s.Held) != 64 {
+				t.Errorf("who comes back first holds %d shards, want its own 64", len(s.Held))
+			}
+		}
+		if diff := cmp.Diff(p.shift("b").Held, before); diff != "" {
+			t.Errorf("who comes back second (-got +want):\n%s", diff)
+		}
+	})
+
+	t.Run("a pause in its own heartbeats makes no instance believe that the others are dead", func(t *testing.T) {
+		p := newParish(t, fresh)
+		p.settle("a", "b")
+		p.listen("a", "b")
+		p.runOut("b")
+		p.exec(`UPDATE instances SET expires_at = now() + interval '29 minutes' WHERE id = 'a'`)
+		if s := p.shift("a"); len(s.Held) != 64 {
+			t.Errorf("after a pause it holds %d shards, want its own 64", len(s.Held))
+		}
+		p.listen("a")
+		p.exec(`UPDATE instances SET expires_at = now() + interval '31 minutes' WHERE id = 'a'`)
+		if s := p.shift("a"); len(s.Held) != store.Shards {
+			t.Errorf("after steady heartbeats it holds %d shards, want all", len(s.Held))
+		}
+	})
+
 	t.Run("leases that others took stay theirs", func(t *testing.T) {
 		p := newParish(t, fresh)
 		p.settle("a", "b")
 		p.runOut("a")
+		p.listen("b")
 		taken := p.shift("b")
 		back := p.shift("a")
 		if len(back.Held) != 0 || back.Live != 2 {
@@ -155,6 +186,8 @@ func Leases(t *testing.T, fresh func(t testing.TB) Database) {
 	t.Run("the epoch grows when another takes over", func(t *testing.T) {
 		p := newParish(t, fresh)
 		for i, name := range []string{"a", "b", "b", "a", "a", "c"} {
+			p.shift(name)
+			p.listen(name)
 			s := p.shift(name)
 			if want := []int64{1, 2, 2, 3, 3, 4}[i]; len(s.Held) != store.Shards || s.Held[7].Epoch != want {
 				t.Fatalf("step %d: %s holds %d shards, epoch %d; want all of them, epoch %d", i, name, len(s.Held), s.Held[7].Epoch, want)
@@ -299,16 +332,27 @@ func (p parish) settle(ids ...string) {
 	}
 }
 
-// runOut has the time of an instance and all its leases pass.
-func (p parish) runOut(id string) {
+// runOut has the time of instances and all their leases pass.
+func (p parish) runOut(ids ...string) {
 	p.t.Helper()
-	for _, statement := range []string{
-		`UPDATE instances SET expires_at = now() - interval '1 second' WHERE id = $1`,
-		`UPDATE leases SET expires_at = now() - interval '1 second' WHERE owner = $1 AND expires_at > '-infinity'`,
-	} {
-		if _, err := p.sql.ExecContext(p.t.Context(), statement, id); err != nil {
-			p.t.Fatal(err)
-		}
+	p.exec(`UPDATE instances SET expires_at = now() - interval '1 second' WHERE id = ANY ($1)`, ids)
+	p.exec(`
+		UPDATE leases
+		SET expires_at = now() - interval '1 second'
+		WHERE owner = ANY ($1)
+		    AND expires_at > '-infinity'`, ids)
+}
+
+// listen has instances heard without a pause for a day.
+func (p parish) listen(ids ...string) {
+	p.t.Helper()
+	p.exec(`UPDATE instances SET steady_since = now() - interval '1 day' WHERE id = ANY ($1)`, ids)
+}
+
+func (p parish) exec(statement string, args ...any) {
+	p.t.Helper()
+	if _, err := p.sql.ExecContext(p.t.Context(), statement, args...); err != nil {
+		p.t.Fatal(err)
 	}
 }
 

@@ -1,0 +1,547 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/scheduler"
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// crowd counts the probes under way by host.
+type crowd struct {
+	mu      sync.Mutex
+	present map[string]int
+	most    map[string]int
+	order   []string // URLs as they were asked
+}
+
+func newCrowd() *crowd { return &crowd{present: map[string]int{}, most: map[string]int{}} }
+
+// around counts a probe of a host while do lasts.
+func (c *crowd) around(host, url string, do func()) {
+	c.mu.Lock()
+	c.present[host]++
+	c.most[host] = max(c.most[host], c.present[host])
+	c.order = append(c.order, url)
+	c.mu.Unlock()
+	do()
+	c.mu.Lock()
+	c.present[host]--
+	c.mu.Unlock()
+}
+
+func (c *crowd) mostOf(host string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.most[host]
+}
+
+func at(id, url string) store.Endpoint {
+	e := endpoint(id)
+	e.URL = url
+	return e
+}
+
+func gathered(t *testing.T, r prometheus.Gatherer, name string) float64 {
+	t.Helper()
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		sum := 0.0
+		for _, m := range family.GetMetric() {
+			sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+		return sum
+	}
+	t.Fatalf("there is no metric %s", name)
+	return 0
+}
+
+func TestAHostHasSoManySlotsAndNoMore(t *testing.T) {
+	unix := "unix:///run/node.sock"
+	for name, tc := range map[string]struct {
+		perHost int
+		want    int
+		place   func(i int) store.Endpoint
+	}{
+		"four unless told otherwise": {0, 4, func(i int) store.Endpoint { return at("", fmt.Sprintf("https://one.example/%d", i)) }},
+		"one":                        {1, 1, func(i int) store.Endpoint { return at("", fmt.Sprintf("https://one.example/%d", i)) }},
+		"without a bound":            {-1, 20, func(i int) store.Endpoint { return at("", fmt.Sprintf("https://one.example/%d", i)) }},
+		"ports, schemes and case do not matter": {3, 3, func(i int) store.Endpoint {
+			return at("", []string{"https://One.Example/a", "http://one.example:8080/b", "wss://ONE.example./c"}[i%3])
+		}},
+		"addresses of version 6": {2, 2, func(i int) store.Endpoint { return at("", fmt.Sprintf("http://[2001:db8::1]:%d/", 8000+i)) }},
+		"a unix socket": {2, 2, func(int) store.Endpoint {
+			e := at("", unix)
+			e.Kind = probe.KindLSP
+			return e
+		}},
+		"a command": {2, 2, func(i int) store.Endpoint {
+			e := at("", "")
+			e.Command = &probe.Command{Args: []string{"server", fmt.Sprint(i)}}
+			return e
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := startWith(t, scheduler.Config{Concurrency: 100, PerHost: tc.perHost}, hang)
+				for i := range 20 {
+					e := tc.place(i)
+					e.ID, e.Slug = fmt.Sprintf("e%d", i), fmt.Sprintf("e%d", i)
+					w.set(t, e)
+				}
+				time.Sleep(10 * time.Minute)
+				if got := w.mostAtOnce(); got != tc.want {
+					t.Errorf("%d probes at once, want exactly %d", got, tc.want)
+				}
+				for i := range 20 {
+					if len(w.of(fmt.Sprintf("e%d", i))) == 0 {
+						t.Errorf("endpoint %d was never probed", i)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestAFullHostHoldsUpNobodyElseAndTakesNoSlotOfTheirs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := prometheus.NewRegistry()
+		w := startWith(t, scheduler.Config{Concurrency: 6, Registerer: registry}, func(ctx context.Context, target probe.Target) probe.Result {
+			if target.Method == "hang" {
+				return hang(ctx, target)
+			}
+			return up(ctx, target)
+		})
+		for i := range 200 {
+			e := at(fmt.Sprintf("hang-%d", i), fmt.Sprintf("https://hanging.example/%d", i))
+			e.Kind, e.Request.Method = probe.KindJSONRPC, "hang"
+			w.set(t, e)
+		}
+		for i := range 100 {
+			w.set(t, endpoint(fmt.Sprintf("good-%d", i)))
+		}
+		synctest.Wait()
+		if got := gathered(t, registry, "rollcall_scheduler_waiting_for_host"); got != 196 {
+			t.Errorf("%v endpoints wait for their host, want all but the four that hang", got)
+		}
+		if got := gathered(t, registry, "rollcall_scheduler_queue"); got != 0 {
+			t.Errorf("%v endpoints wait for a slot, want none", got)
+		}
+		time.Sleep(time.Hour)
+		for i := range 100 {
+			checks := w.of(fmt.Sprintf("good-%d", i))
+			if len(checks) != 61 {
+				t.Errorf("%d checks of a good endpoint in an hour, want 61", len(checks))
+			}
+			for _, c := range checks {
+				if late := c.Result.StartedAt.Sub(c.ScheduledAt); late > 0 {
+					t.Fatalf("a good endpoint was probed %s late", late)
+				}
+			}
+		}
+		if got := gathered(t, registry, "rollcall_endpoints_scheduled"); got != 300 {
+			t.Errorf("%v endpoints scheduled, want 300", got)
+		}
+		for i := range 200 {
+			w.Remove(fmt.Sprintf("hang-%d", i))
+		}
+		if got := gathered(t, registry, "rollcall_scheduler_waiting_for_host"); got != 0 {
+			t.Errorf("%v endpoints wait for a host that nothing is known of any more", got)
+		}
+		if got := gathered(t, registry, "rollcall_endpoints_scheduled"); got != 100 {
+			t.Errorf("%v endpoints scheduled after 200 were removed, want 100", got)
+		}
+	})
+}
+
+func TestTheOldestThatWaitsForAHostGoesOnFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd()
+		w := startWith(t, scheduler.Config{Concurrency: 10, PerHost: 1}, func(ctx context.Context, target probe.Target) probe.Result {
+			c.around("one", target.URL, func() { time.Sleep(time.Second) })
+			return up(ctx, target)
+		})
+		var want []string
+		for i := range 8 {
+			e := at(fmt.Sprintf("e%d", i), fmt.Sprintf("https://one.example/%d", i))
+			want = append(want, e.URL)
+			w.set(t, e)
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(7900 * time.Millisecond)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if diff := cmp.Diff(want, c.order[:min(8, len(c.order))]); diff != "" {
+			t.Errorf("asked in another order than they fell due (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestSlotsOfAHostAreNotLostWhenWhoWaitsForThemGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := startWith(t, scheduler.Config{Concurrency: 1, PerHost: 1}, func(ctx context.Context, target probe.Target) probe.Result {
+			time.Sleep(2 * time.Second)
+			return up(ctx, target)
+		})
+		ids := []string{"a", "b", "c", "d", "e", "f"}
+		for _, id := range ids {
+			w.set(t, at(id, "https://one.example/"+id))
+		}
+		w.set(t, endpoint("other")) // takes the only slot when the host has one again
+		synctest.Wait()
+		for _, act := range []func(string){
+			w.Remove,
+			func(id string) {
+				e := at(id, "https://one.example/"+id)
+				e.Paused, e.UpdatedAt = true, time.Now().Add(time.Second)
+				w.know(t, e)
+			},
+			func(id string) {
+				e := at(id, "https://moved.example/"+id)
+				e.UpdatedAt = time.Now().Add(time.Second)
+				w.know(t, e)
+			},
+		} {
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			for _, id := range ids[1:4] {
+				act(id)
+			}
+		}
+		before := len(w.of("f"))
+		time.Sleep(2 * time.Minute)
+		if got := len(w.of("f")) - before; got < 1 {
+			t.Errorf("%d checks in two minutes of one that waits for its host, want some", got)
+		}
+	})
+}
+
+func TestLimitIsChangedWhileRunning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, 2, func(ctx context.Context, target probe.Target) probe.Result {
+			time.Sleep(time.Second)
+			return up(ctx, target)
+		})
+		for i := range 100 {
+			w.set(t, endpoint(fmt.Sprintf("e%d", i)))
+		}
+		running := func() int {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.running
+		}
+		for _, step := range []struct{ limit, want int }{{2, 2}, {9, 9}, {3, 3}, {0, 1}, {5, 5}} {
+			w.SetLimit(step.limit)
+			time.Sleep(1500 * time.Millisecond)
+			synctest.Wait()
+			if got := running(); got != step.want {
+				t.Errorf("%d probes under way at a limit of %d, want %d", got, step.limit, step.want)
+			}
+		}
+		w.SetLimit(100)
+		synctest.Wait()
+		ended := 0
+		for i := range 100 {
+			ended += len(w.of(fmt.Sprintf("e%d", i)))
+		}
+		if got := running(); got < 100-ended {
+			t.Errorf("%d probes under way and %d ended right after the limit was raised, want all of the 100 that were due", got, ended)
+		}
+	})
+}
+
+func TestCheckNowTakesSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := startWith(t, scheduler.Config{Concurrency: 3, PerHost: 2}, func(ctx context.Context, target probe.Target) probe.Result {
+			time.Sleep(time.Second)
+			return up(ctx, target)
+		})
+		var ids []string
+		for i := range 5 {
+			id := fmt.Sprintf("e%d", i)
+			e := at(id, "https://one.example/"+id)
+			e.Schedule = "@daily"
+			w.know(t, e)
+			ids = append(ids, id)
+		}
+		var calls sync.WaitGroup
+		began := time.Now()
+		for _, id := range slices.Concat(ids, ids) {
+			calls.Go(func() {
+				if _, err := w.CheckNow(t.Context(), id); err != nil {
+					t.Errorf("CheckNow: %v", err)
+				}
+			})
+		}
+		calls.Wait()
+		if got := w.mostAtOnce(); got != 2 {
+			t.Errorf("%d probes of one host at once, want 2", got)
+		}
+		if took := time.Since(began); took != 5*time.Second {
+			t.Errorf("ten checks of a second each, two at a time, took %s", took)
+		}
+	})
+}
+
+func TestCheckNowThatIsGivenUpLeavesNothingBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := startWith(t, scheduler.Config{Concurrency: 3, PerHost: 1}, hang)
+		w.set(t, at("hanging", "https://one.example/a"))
+		e := at("waiting", "https://one.example/b")
+		e.Schedule = "@daily"
+		w.know(t, e)
+		synctest.Wait()
+		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for _, id := range []string{"waiting", "hanging"} { // one waits for its host, the other for itself
+			if _, err := w.CheckNow(impatient, id); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("CheckNow of %s: %v, want that of its context", id, err)
+			}
+		}
+		answer := make(chan error, 1)
+		go func() {
+			_, err := w.CheckNow(t.Context(), "waiting")
+			answer <- err
+		}()
+		synctest.Wait()
+		w.Remove("waiting")
+		if err := <-answer; !errors.Is(err, scheduler.ErrUnknownEndpoint) {
+			t.Errorf("CheckNow of an endpoint that was removed meanwhile: %v", err)
+		}
+		time.Sleep(time.Minute)
+		if got := len(w.of("waiting")); got != 0 {
+			t.Errorf("%d checks for somebody who left", got)
+		}
+	})
+}
+
+func TestATickThatFindsItsEndpointBusyIsMissedAndNotMadeUpFor(t *testing.T) {
+	for name, slow := range map[string]func(ctx context.Context, w *world){
+		"by its own check": func(context.Context, *world) {},
+		"by CheckNow": func(ctx context.Context, w *world) {
+			_, _ = w.CheckNow(ctx, "a") // what it answers is told elsewhere
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				registry := prometheus.NewRegistry()
+				first := true
+				w := startWith(t, scheduler.Config{Concurrency: 10, Registerer: registry}, func(ctx context.Context, target probe.Target) probe.Result {
+					if first {
+						first = false
+						time.Sleep(4*time.Minute + 30*time.Second)
+					}
+					return up(ctx, target)
+				})
+				w.know(t, endpoint("a"))
+				go slow(t.Context(), w)
+				began := time.Now()
+				time.Sleep(10 * time.Minute)
+				var ended []time.Time
+				for _, c := range w.of("a") {
+					ended = append(ended, c.Result.StartedAt)
+				}
+				missed := int(gathered(t, registry, "rollcall_scheduler_missed_total"))
+				scheduled := len(ended)
+				if name == "by CheckNow" {
+					scheduled--
+				}
+				if missed < 4 || scheduled+missed != 10 {
+					t.Errorf("%d scheduled checks and %d missed in ten minutes, want ten together", scheduled, missed)
+				}
+				for i := 2; i < len(ended); i++ {
+					if gap := ended[i].Sub(ended[i-1]); gap != time.Minute {
+						t.Errorf("check %d began %s after the one before, %s after the start", i, gap, ended[i].Sub(began))
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestNoTwoChecksOfAnEndpointHaveTheSameScheduledTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, 10, up)
+		w.know(t, endpoint("a"))
+		for range 300 {
+			for range 3 {
+				if _, err := w.CheckNow(t.Context(), "a"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.Soon("a")
+			time.Sleep(time.Second)
+		}
+		seen := map[string]bool{}
+		for _, c := range w.of("a") {
+			if seen[c.ID] {
+				t.Fatalf("two checks are %s", c.ID)
+			}
+			seen[c.ID] = true
+		}
+		if len(seen) < 1200 {
+			t.Errorf("%d checks, want 1200 at least", len(seen))
+		}
+	})
+}
+
+func TestDrainReturnsWhenNothingIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, 10, func(ctx context.Context, target probe.Target) probe.Result {
+			if target.URL == "https://quick.example/mcp" {
+				return up(ctx, target)
+			}
+			time.Sleep(3 * time.Second)
+			return up(ctx, target)
+		})
+		for _, id := range []string{"slow", "quick", "stays"} {
+			w.set(t, endpoint(id))
+		}
+		synctest.Wait()
+		began := time.Now()
+		if err := w.Drain(t.Context(), []string{"slow", "quick", "never known"}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took != 3*time.Second {
+			t.Errorf("drained after %s, want it when the probe under way had ended", took)
+		}
+		if got := w.IDs(); !slices.Equal(got, []string{"stays"}) {
+			t.Errorf("knows %v after the others were drained", got)
+		}
+		time.Sleep(10 * time.Minute)
+		if got := len(w.of("quick")); got != 1 {
+			t.Errorf("%d checks of a drained endpoint, want the one before", got)
+		}
+	})
+}
+
+func TestDrainWaitsNoLongerThanItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, 10, hang)
+		w.set(t, endpoint("a"))
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := w.Drain(ctx, []string{"a"}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Drain: %v, want that of its context", err)
+		}
+	})
+}
+
+func TestAnEndpointThatComesBackIsNotProbedTwiceAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, 10, func(ctx context.Context, target probe.Target) probe.Result {
+			time.Sleep(10 * time.Second)
+			return up(ctx, target)
+		})
+		e := endpoint("a")
+		w.set(t, e)
+		synctest.Wait()
+		w.Remove("a")
+		w.set(t, e)
+		time.Sleep(19 * time.Second)
+		if got := w.mostAtOnce(); got != 1 {
+			t.Errorf("%d probes of one endpoint at once", got)
+		}
+		if got := len(w.of("a")); got != 0 {
+			t.Errorf("%d checks, want none of the time before it came back", got)
+		}
+		time.Sleep(2 * time.Second)
+		if got := len(w.of("a")); got != 1 {
+			t.Errorf("%d checks, want one right after the probe that was under way", got)
+		}
+	})
+}
+
+func TestLeases(t *testing.T) {
+	type lease struct {
+		epoch int64
+		ok    bool
+	}
+	for name, tc := range map[string]struct {
+		before, after lease
+		want          int
+		epoch         int64
+		discarded     float64
+	}{
+		"held":                        {lease{7, true}, lease{7, true}, 1, 7, 0},
+		"not held":                    {lease{}, lease{}, 0, 0, 0},
+		"lost meanwhile":              {lease{7, true}, lease{}, 0, 0, 1},
+		"lost and taken back":         {lease{7, true}, lease{8, true}, 0, 0, 1},
+		"taken while nobody asked it": {lease{}, lease{7, true}, 0, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				registry := prometheus.NewRegistry()
+				probed := false
+				w := startWith(t, scheduler.Config{
+					Concurrency: 10, Registerer: registry,
+					Lease: func(id string) (int64, bool) {
+						if id != "a" {
+							t.Errorf("asked for the lease of %q", id)
+						}
+						if probed {
+							return tc.after.epoch, tc.after.ok
+						}
+						return tc.before.epoch, tc.before.ok
+					},
+				}, func(ctx context.Context, target probe.Target) probe.Result {
+					probed = true
+					return up(ctx, target)
+				})
+				e := endpoint("a")
+				e.Schedule = "@daily"
+				w.know(t, e)
+				_, err := w.CheckNow(t.Context(), "a")
+				if lost := errors.Is(err, scheduler.ErrLeaseLost); lost != (tc.want == 0) {
+					t.Errorf("CheckNow: %v", err)
+				}
+				checks := w.of("a")
+				if len(checks) != tc.want || len(checks) == 1 && checks[0].Epoch != tc.epoch {
+					t.Errorf("recorded %+v, want %d of epoch %d", checks, tc.want, tc.epoch)
+				}
+				if probed != tc.before.ok {
+					t.Errorf("probed: %t, want %t", probed, tc.before.ok)
+				}
+				if got := gathered(t, registry, "rollcall_checks_discarded_total"); got != tc.discarded {
+					t.Errorf("%v checks discarded, want %v", got, tc.discarded)
+				}
+			})
+		})
+	}
+}
+
+func TestTheScheduleGoesOnWithoutALease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, probes := time.Now(), 0
+		w := startWith(t, scheduler.Config{
+			Concurrency: 10,
+			Lease:       func(string) (int64, bool) { return 1, time.Since(began) > 10*time.Minute },
+		}, func(ctx context.Context, target probe.Target) probe.Result {
+			probes++
+			return up(ctx, target)
+		})
+		w.set(t, endpoint("a"))
+		time.Sleep(20 * time.Minute)
+		if got := len(w.of("a")); got != 10 || probes != 10 {
+			t.Errorf("%d probes and %d checks, want one in each of the ten minutes with a lease", probes, got)
+		}
+	})
+}
