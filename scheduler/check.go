@@ -126,7 +126,7 @@ func (s *Scheduler) check(ctx context.Context, j job) (store.Check, error) {
 	if s.changed(j) {
 		return store.Check{}, ErrChanged
 	}
-	if now, ours := s.lease(j.endpoint.ID); !ours || now != epoch {
+	if !s.stillOurs(j.endpoint.ID, epoch, started) {
 		s.metrics.discard(ErrLeaseLost)
 		return store.Check{}, ErrLeaseLost
 	}
@@ -145,6 +145,12 @@ func (s *Scheduler) lease(endpointID string) (epoch int64, ours bool) {
 		return 0, true
 	}
 	return s.cfg.Lease(endpointID)
+}
+
+// stillOurs reports whether the lease is the one that there was at the beginning of a probe, and was ours all the time.
+func (s *Scheduler) stillOurs(endpointID string, epoch int64, since time.Time) bool {
+	now, ours := s.lease(endpointID)
+	return ours && now == epoch && (s.cfg.LeaseSince == nil || s.cfg.LeaseSince(endpointID, since))
 }
 
 // probe asks the endpoint of j.

@@ -129,6 +129,13 @@ func (l *Leases) Holds(endpointID string) bool {
 	return ok && !l.leaving[shard]
 }
 
+// Live returns how many instances share the location, this one included, as far as is known.
+func (l *Leases) Live() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.shift.Live
+}
+
 // Run keeps the leases up until ctx ends, then hands all of them over: end ctx after everything that was probed is recorded.
 // It can be run once.
 //

@@ -38,6 +38,9 @@ type Config struct {
 	// Lease reports whether an endpoint is ours to probe, and under which epoch. A check is made only while it is, and
 	// recorded only when the epoch is still the same at its end. Nil means that everything is ours.
 	Lease func(endpointID string) (epoch int64, ok bool)
+	// LeaseSince reports whether Lease was ok of an endpoint all the time since a moment: a probe during which it was not has
+	// perhaps measured that this process was frozen. Nil means that it was.
+	LeaseSince func(endpointID string, since time.Time) bool
 
 	// References are addresses, each "host:port", of which one at least accepts connections while this location has its
 	// network. When most checks fail for reasons of the network and none of them answers, the location is offline and its

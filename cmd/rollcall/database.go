@@ -71,6 +71,24 @@ func openStore(ctx context.Context, database string, std stdio) (store.Store, er
 	return db, nil
 }
 
+// openReplica opens a copy of the Postgres database, to be read from. It need not be reachable yet: what it cannot answer, the
+// database is asked.
+func openReplica(ctx context.Context, database string, std stdio) (store.Store, error) {
+	key, err := secretKey(database, std)
+	if err != nil {
+		return nil, err
+	}
+	sealer, err := store.NewSealer(key)
+	if err != nil {
+		return nil, err
+	}
+	db, err := postgres.OpenReplica(ctx, database, sealer)
+	if err != nil {
+		return nil, fmt.Errorf("open --read-database: %w", err)
+	}
+	return db, nil
+}
+
 // claimDatabase makes sure that no other service runs on a SQLite file: both would probe everything. The claim ends with
 // the process, however that ends; commands such as `rollcall endpoints` do not need it. Postgres is claimed by nobody.
 func claimDatabase(database string) (unlock func(), err error) {

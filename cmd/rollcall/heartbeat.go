@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -34,7 +35,7 @@ func (h *heartbeat) beat(ctx context.Context) {
 		return
 	}
 	err := h.call(ctx)
-	if err != nil && !h.failing && ctx.Err() != context.Canceled {
+	if err != nil && !h.failing && !errors.Is(ctx.Err(), context.Canceled) {
 		h.log.Warn("heartbeat not delivered", "error", err)
 	}
 	h.failing = err != nil
@@ -43,12 +44,12 @@ func (h *heartbeat) beat(ctx context.Context) {
 func (h *heartbeat) call(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url, nil)
 	if err != nil {
-		return fmt.Errorf("the URL cannot be called")
+		return errors.New("the URL cannot be called")
 	}
 	req.Header.Set("User-Agent", "rollcall/"+versionString())
 	resp, err := h.client.Do(req)
 	if err != nil {
-		return fmt.Errorf("no answer from the host of the URL") // the error's own words hold the URL
+		return errors.New("no answer from the host of the URL") // the error's own words hold the URL
 	}
 	defer resp.Body.Close() //nolint:errcheck // nothing depends on how it ends
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10))
@@ -56,4 +57,12 @@ func (h *heartbeat) call(ctx context.Context) error {
 		return fmt.Errorf("answered with HTTP status %d", resp.StatusCode)
 	}
 	return nil
+}
+
+// newHeartbeatClient returns a client that follows no redirect: the URL is a secret, and for its host alone.
+func newHeartbeatClient() *http.Client {
+	return &http.Client{
+		Timeout:       heartbeatTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,7 +45,7 @@ func serve(ctx context.Context, args []string, std stdio) error {
 	}
 	s, err := newService(ctx, c, db, std)
 	if err != nil {
-		return errors.Join(err, db.Close())
+		return errors.Join(err, db.Close()) // what else was opened ends with the process
 	}
 	if err := s.greet(ctx, listener.Addr(), std); err != nil {
 		return errors.Join(err, s.close())
@@ -57,16 +58,31 @@ type service struct {
 	cfg        config
 	log        *slog.Logger
 	store      store.Store
-	demo       *demo // nil without --demo
+	replica    store.Store // nil without --read-database
+	demo       *demo       // nil without --demo
+	ask        func(ctx context.Context, t probe.Target) probe.Result
+	chains     *headCache
+	spool      *store.Spool // nil with --spool off
 	recorder   *store.Recorder
+	leases     *scheduler.Leases // nil where the database is this process's own
 	scheduler  *scheduler.Scheduler
 	dispatcher *alerts.Dispatcher
+	noticed    chan struct{} // holds an element when there are notices to be delivered
+	heartbeat  *heartbeat    // nil without --heartbeat-url
 	http       *http.Server
+
+	following sync.Mutex
+	seen      map[string]time.Time // guarded by following: endpoints that the scheduler was told of, by when they were changed
 }
 
 // newService builds every part and tells the scheduler of every endpoint. It starts nothing but the demo's servers.
 func newService(ctx context.Context, c config, db store.Store, std stdio) (*service, error) {
-	s := &service{cfg: c, log: newLogger(c, std), store: db}
+	s := &service{
+		cfg: c, log: newLogger(c, std), store: db, noticed: make(chan struct{}, 1), seen: map[string]time.Time{},
+	}
+	if err := s.openRest(ctx, std); err != nil {
+		return nil, err
+	}
 	registry := newRegistry()
 	prober := &probe.Prober{
 		Version:   versionString(),
@@ -88,29 +104,50 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 	} else if err := s.pauseDemo(ctx); err != nil {
 		return nil, err
 	}
-	chains := &headCache{store: db, log: s.log}
-	noticed := make(chan struct{}, 1)
-	s.recorder = store.NewRecorder(store.RecorderConfig{Store: db, Judge: alerts.Judge, Log: s.log, Recorded: wake(noticed)})
-	s.scheduler = scheduler.New(scheduler.Config{
+	s.ask = ask
+	s.chains = &headCache{store: db, log: s.log}
+	s.recorder = store.NewRecorder(store.RecorderConfig{
+		Store: db, Judge: alerts.Rules(scheduler.Period), Log: s.log, Spool: s.spool, Recorded: wake(s.noticed),
+	})
+	scheduling := scheduler.Config{
 		Location:    c.location,
 		Concurrency: c.concurrency,
+		PerHost:     c.perHost,
 		Probe:       ask,
-		Peers:       chains.peers,
+		Peers:       s.chains.peers,
 		Record:      s.recorder.Record,
 		Log:         s.log,
 		Registerer:  registry,
-	})
+		References:  c.references,
+		Offline:     s.announce,
+	}
+	if leaser, ok := db.(store.Leaser); ok {
+		s.leases = scheduler.NewLeases(scheduler.LeasesConfig{
+			Leaser:     leaser,
+			Location:   c.location,
+			Changed:    s.shifted,
+			Drain:      s.drain,
+			Log:        s.log,
+			Registerer: registry,
+		})
+		scheduling.Lease, scheduling.LeaseSince = s.leases.Owns, s.leases.OwnsSince
+	}
+	s.scheduler = scheduler.New(scheduling)
 	s.dispatcher = alerts.New(alerts.Config{
 		Store:      db,
 		Senders:    map[store.ChannelType]alerts.Sender{store.ChannelSlack: alerts.NewSlack(alerts.NewClient(prober.Egress.DialContext))},
 		Log:        s.log,
 		Registerer: registry,
 		PublicURL:  c.publicURL,
-		Wake:       noticed,
+		Wake:       s.noticed,
 	})
 	registerRecorder(registry, s.recorder)
+	if c.heartbeatURL != "" {
+		s.heartbeat = &heartbeat{url: c.heartbeatURL, healthy: s.healthy, client: newHeartbeatClient(), log: s.log}
+	}
 	server, err := api.New(api.Config{
 		Store:          db,
+		Pages:          s.replica,
 		Log:            s.log,
 		Registry:       registry,
 		Location:       c.location,
@@ -119,7 +156,7 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 		AdminToken:     c.adminToken,
 		TrustedProxies: []netip.Prefix(c.trustedProxies),
 		Probe: func(ctx context.Context, t probe.Target) probe.Result {
-			t.Peers = chains.peers(ctx, "", t)
+			t.Peers = s.chains.peers(ctx, "", t)
 			return ask(ctx, t)
 		},
 		CheckNow:    s.checkNow,
@@ -136,6 +173,51 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 		return nil, errors.Join(fmt.Errorf("read endpoints: %w", err), s.closeDemo())
 	}
 	return s, nil
+}
+
+// openRest opens what the service works with beside its database.
+func (s *service) openRest(ctx context.Context, std stdio) error {
+	if s.cfg.spool != spoolOff {
+		spool, _, err := store.OpenSpool(s.cfg.spool, int64(s.cfg.spoolLimit)<<20, s.log)
+		if err != nil {
+			return fmt.Errorf("%w: name another file with --spool, or turn it off with --spool %s", err, spoolOff)
+		}
+		s.spool = spool
+	}
+	if s.cfg.readDatabase != "" {
+		replica, err := openReplica(ctx, s.cfg.readDatabase, std)
+		if err != nil {
+			return err
+		}
+		s.replica = replica
+	}
+	return nil
+}
+
+// shifted follows a change of the shards that are this instance's to probe, and of the number of those it shares them with.
+func (s *service) shifted(ctx context.Context) error {
+	s.limitProbes()
+	return s.follow(ctx)
+}
+
+// limitProbes divides the probes that the instances of a location may have under way together.
+func (s *service) limitProbes() {
+	if s.cfg.perLocation == 0 {
+		return
+	}
+	live := 1
+	if s.leases != nil {
+		live = max(1, s.leases.Live())
+	}
+	s.scheduler.SetLimit(min(s.cfg.concurrency, max(1, s.cfg.perLocation/live)))
+}
+
+// healthy returns nil while this instance does its work: the database is there, and so is this location's network.
+func (s *service) healthy(ctx context.Context) error {
+	if away := s.recorder.Stats().AwaySince; !away.IsZero() {
+		return errors.New("the database is away")
+	}
+	return s.store.Ping(ctx)
 }
 
 func newRegistry() *prometheus.Registry {
@@ -155,12 +237,39 @@ func registerRecorder(r prometheus.Registerer, recorder *store.Recorder) {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "rollcall_recorder_waiting",
 			Help: "Checks kept in memory because the database is away.",
-		}, func() float64 { return float64(recorder.Waiting()) }),
+		}, func() float64 { return float64(recorder.Stats().Waiting) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "rollcall_recorder_waiting_bytes",
+			Help: "What the checks in memory take, about; beyond the bound of 32 MiB they go to the spool.",
+		}, func() float64 { return float64(recorder.Stats().Bytes) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "rollcall_spool_checks",
+			Help: "Checks in the spool file because the database is away.",
+		}, func() float64 { return float64(recorder.Stats().Spooled) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "rollcall_spool_bytes",
+			Help: "Size of the spool file.",
+		}, func() float64 { return float64(recorder.Stats().SpoolBytes) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "rollcall_spool_failing",
+			Help: "1 while the spool cannot be written: a full disk, or its limit.",
+		}, func() float64 { return oneIf(recorder.Stats().SpoolFails) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "rollcall_recorder_lost_at_start",
+			Help: "Checks that the process before had in memory only when it was killed.",
+		}, func() float64 { return float64(recorder.Stats().LostAtStart) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "rollcall_recorder_dropped_total",
 			Help: "Checks lost: too many waited, or the database refused them.",
 		}, func() float64 { return float64(recorder.GivenUp()) }),
 	)
+}
+
+func oneIf(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // Timeouts of our own server. A check on demand may take as long as an endpoint's timeout, so writing has longer.
@@ -199,7 +308,6 @@ func (s *service) run(ctx context.Context, listener net.Listener) error {
 	defer stopDispatching()
 
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return s.recorder.Run(recording) })
 	group.Go(func() error { return s.dispatcher.Run(dispatching) })
 	group.Go(func() error { return ignoreClosed(s.http.Serve(listener)) })
 	group.Go(func() error {
@@ -208,11 +316,25 @@ func (s *service) run(ctx context.Context, listener net.Listener) error {
 		return s.stopServing(background)
 	})
 	group.Go(func() error { return every(ctx, followEvery, s.logged("read endpoints", s.follow)) })
-	group.Go(func() error { return every(ctx, pruneEvery, s.logged("prune checks", s.prune)) })
+	group.Go(func() error { return every(ctx, tendEvery, s.logged("tend history", s.tend)) })
+	if s.heartbeat != nil {
+		group.Go(func() error { return every(ctx, heartbeatEvery, s.heartbeat.beat) })
+	}
+	leasing, stopLeasing := context.WithCancel(background)
+	defer stopLeasing()
+	if s.leases != nil {
+		group.Go(func() error { return s.leases.Run(leasing) })
+		group.Go(func() error { return every(ctx, followEvery, func(context.Context) { s.limitProbes() }) })
+	}
 	group.Go(func() error {
 		err := s.scheduler.Run(ctx)
 		stopRecording()
 		stopDispatching()
+		return err
+	})
+	group.Go(func() error {
+		err := s.recorder.Run(recording)
+		stopLeasing() // everything that was probed is recorded: others may go on
 		return err
 	})
 	return group.Wait()
@@ -236,7 +358,14 @@ func ignoreClosed(err error) error {
 }
 
 func (s *service) close() error {
-	return errors.Join(s.closeDemo(), s.store.Close())
+	errs := []error{s.closeDemo()}
+	if s.spool != nil {
+		errs = append(errs, s.spool.Close())
+	}
+	if s.replica != nil {
+		errs = append(errs, s.replica.Close())
+	}
+	return errors.Join(append(errs, s.store.Close())...)
 }
 
 func (s *service) closeDemo() error {
