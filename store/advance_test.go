@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,10 +18,48 @@ var start = time.Date(2026, 11, 21, 8, 20, 0, 0, time.UTC)
 
 func minutes(n int) time.Time { return start.Add(time.Duration(n) * time.Minute) }
 
-// believe is a judge that believes each check at once.
-func believe(_ store.Endpoint, s store.State, c store.Check) store.State {
-	s.Status, s.Since, s.Failure = store.Status(c.Result.Verdict), c.Result.StartedAt, c.Result.Failure
-	return s
+// believe is a judge that believes each check at once. An endpoint is down when as many places are as its quorum says, and
+// otherwise up.
+var believe = store.Judge{
+	Check: func(_ store.Endpoint, s store.State, c store.Check) store.State {
+		s.Status, s.Since, s.Failure = store.Status(c.Result.Verdict), c.Result.StartedAt, c.Result.Failure
+		return s
+	},
+	Vote: func(e store.Endpoint, s store.State, places []store.Place, at time.Time) store.State {
+		down := 0
+		for _, p := range places {
+			if p.State.Status == store.StatusDown {
+				down++
+			}
+		}
+		status := store.StatusUp
+		if down >= e.Quorum {
+			status = store.StatusDown
+		}
+		if s.Status != status {
+			s.Status, s.Since = status, at
+		}
+		return s
+	},
+}
+
+// now is what the clock says while checks are judged: later than all of them.
+var now = minutes(600)
+
+// at returns where an endpoint with one place stands.
+func at(e store.Endpoint, s store.State) *store.Standing {
+	return &store.Standing{
+		Endpoint: e, State: store.State{Status: s.Status, Since: s.Since, Failure: s.Failure},
+		Places: []store.Place{{EndpointID: e.ID, Location: "default", State: s}},
+	}
+}
+
+// advance returns what a check does to an endpoint with one place, and the state of that place afterwards.
+func advance(e store.Endpoint, s store.State, open *store.Incident, c store.Check) (store.Advanced, store.State) {
+	standing := at(e, s)
+	standing.Open = open
+	a := store.Advance(standing, c, believe, now)
+	return a, standing.Places[0].State
 }
 
 func seen(minute int, verdict probe.Verdict) store.Check {
@@ -44,7 +83,7 @@ func fields(err error) []string {
 func TestAdvanceOpensAnIncidentWhenTheStatusBecomesDown(t *testing.T) {
 	e := store.Endpoint{ID: "ep_a", Channels: []string{"ch_b", "ch_a", "ch_b"}}
 	c := seen(5, probe.Down)
-	a := store.Advance(e, store.State{Status: store.StatusUp}, nil, c, believe)
+	a, _ := advance(e, store.State{Status: store.StatusUp}, nil, c)
 	if a.Open == nil || a.Resolve != nil {
 		t.Fatalf("Advance = %+v, want an incident opened", a)
 	}
@@ -74,7 +113,7 @@ func TestAdvanceResolvesAnIncidentByWhatProvesRecovery(t *testing.T) {
 	for verdict, want := range map[probe.Verdict]bool{
 		probe.Up: true, probe.Degraded: true, probe.Gated: true, probe.Unknown: false, probe.Down: false,
 	} {
-		a := store.Advance(store.Endpoint{ID: "ep_a", Channels: []string{"ch_a"}}, down, &open, seen(5, verdict), believe)
+		a, _ := advance(store.Endpoint{ID: "ep_a", Channels: []string{"ch_a"}}, down, &open, seen(5, verdict))
 		if got := a.Resolve != nil; got != want || a.Open != nil || len(a.Notices) > 0 != want {
 			t.Errorf("%s during an outage: %+v, want it resolved: %v", verdict, a, want)
 		}
@@ -85,11 +124,13 @@ func TestAdvanceResolvesAnIncidentByWhatProvesRecovery(t *testing.T) {
 	if open.ResolvedAt != nil {
 		t.Error("Advance changed the incident it was given")
 	}
-	pending := func(_ store.Endpoint, s store.State, _ store.Check) store.State {
+	pending := store.Judge{Check: func(_ store.Endpoint, s store.State, _ store.Check) store.State {
 		s.Status = store.StatusPending
 		return s
-	}
-	if a := store.Advance(store.Endpoint{}, store.State{}, &open, seen(5, probe.Down), pending); a.Resolve != nil {
+	}}
+	standing := at(store.Endpoint{}, store.State{})
+	standing.Open = &open
+	if a := store.Advance(standing, seen(5, probe.Down), pending, now); a.Resolve != nil {
 		t.Error("a pending status resolved an incident: nothing was proved")
 	}
 }
@@ -99,30 +140,37 @@ func TestAdvanceNotesWhatFollowsFromTheCheckAlone(t *testing.T) {
 	prev := store.State{LastCheckID: "chk_prev", LastCheckAt: minutes(5), Kind: probe.KindEVM, Era: probe.EraLegacy, Height: &high, HeightSince: start}
 	c := seen(6, probe.Up)
 	c.Result.Kind, c.Result.Facts.Height = probe.KindAuto, &low
-	got := store.Advance(store.Endpoint{}, prev, nil, c, believe).State
-	if got.LastCheckID != c.ID || !got.LastCheckAt.Equal(minutes(6)) {
-		t.Errorf("last check %s at %v, want this one", got.LastCheckID, got.LastCheckAt)
+	_, got := advance(store.Endpoint{}, prev, nil, c)
+	if got.LastCheckID != c.ID || !got.LastCheckAt.Equal(minutes(6)) || got.LastVerdict != probe.Up || got.LastDuration != time.Second {
+		t.Errorf("last check %s at %v, %s in %v, want this one", got.LastCheckID, got.LastCheckAt, got.LastVerdict, got.LastDuration)
 	}
 	if got.Kind != probe.KindEVM || got.Era != probe.EraLegacy || *got.Height != 11 || !got.HeightSince.Equal(start) {
 		t.Errorf("state %+v, want what was known better kept", got)
 	}
 	late := seen(4, probe.Up)
-	if got := store.Advance(store.Endpoint{}, prev, nil, late, believe).State; got.LastCheckID != "chk_prev" {
+	if _, got := advance(store.Endpoint{}, prev, nil, late); got.LastCheckID != "chk_prev" {
 		t.Errorf("last check %s, want the one that started last", got.LastCheckID)
 	}
 }
 
 func TestAdvanceJudgesNoPausedEndpoint(t *testing.T) {
-	never := func(store.Endpoint, store.State, store.Check) store.State { panic("judged") }
+	never := store.Judge{
+		Check: func(store.Endpoint, store.State, store.Check) store.State { panic("judged") },
+		Vote:  func(store.Endpoint, store.State, []store.Place, time.Time) store.State { panic("counted votes") },
+	}
 	// The incident of before was resolved by the pause, the status is still what it was.
 	prev := store.State{Status: store.StatusDown, Since: start}
 	c := seen(5, probe.Down)
-	a := store.Advance(store.Endpoint{Paused: true, Channels: []string{"ch_a"}}, prev, nil, c, never)
+	standing := at(store.Endpoint{Paused: true, Channels: []string{"ch_a"}}, prev)
+	a := store.Advance(standing, c, never, now)
 	if a.Open != nil || a.Resolve != nil || len(a.Notices) != 0 {
 		t.Errorf("Advance = %+v, want nothing but a state", a)
 	}
-	if a.State.Status != store.StatusDown || a.State.LastCheckID != c.ID {
-		t.Errorf("state %+v, want the status as it was and the last check noted", a.State)
+	if got := standing.Places[0].State; got.Status != store.StatusDown || got.LastCheckID != c.ID {
+		t.Errorf("state %+v, want the status as it was and the last check noted", got)
+	}
+	if diff := cmp.Diff(standing.State, prev); diff != "" {
+		t.Errorf("state of the endpoint (-got +want):\n%s", diff)
 	}
 }
 
@@ -170,9 +218,21 @@ func TestAmend(t *testing.T) {
 		"moved":            {before, moved, kept, false},
 		"moved and paused": {before, store.Endpoint{ID: "ep_a", URL: "https://b", Paused: true, Channels: []string{"ch_a"}}, kept, true},
 	} {
-		a := store.Amend(test.before, test.after, down, open, minutes(1))
-		if diff := cmp.Diff(a.State, test.state); diff != "" {
-			t.Errorf("%s: state (-got +want):\n%s", name, diff)
+		standing := at(test.before, down)
+		standing.Places = append(standing.Places, store.Place{EndpointID: "ep_a", Location: "elsewhere", State: down})
+		standing.Open = open
+		a := store.Amend(standing, test.after, minutes(1))
+		for _, p := range standing.Places {
+			if diff := cmp.Diff(p.State, test.state); diff != "" {
+				t.Errorf("%s: state at %s (-got +want):\n%s", name, p.Location, diff)
+			}
+		}
+		whole := store.State{Status: test.state.Status, Since: test.state.Since, Failure: test.state.Failure}
+		if diff := cmp.Diff(standing.State, whole); diff != "" {
+			t.Errorf("%s: state of the endpoint (-got +want):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(standing.Endpoint, test.after); diff != "" {
+			t.Errorf("%s: endpoint (-got +want):\n%s", name, diff)
 		}
 		if got := a.Resolve != nil; got != test.resolved || len(a.Notices) > 0 != test.resolved {
 			t.Errorf("%s: %+v, want the incident resolved: %v", name, a, test.resolved)
@@ -197,17 +257,17 @@ func TestAdvanceBelievesAChangedToolListWhenTwoChecksInARowSawIt(t *testing.T) {
 	}{
 		{"a", true, 0}, {"a", false, 0}, {"b", false, 0}, {"a", false, 0}, {"b", false, 0}, {"c", false, 0}, {"c", true, 1}, {"c", false, 0},
 	} {
-		a := store.Advance(e, s, nil, promised(i, step.hash), believe)
+		a, next := advance(e, s, nil, promised(i, step.hash))
 		if (a.Contract != nil) != step.added || len(a.Notices) != step.noticed || a.Open != nil {
 			t.Errorf("check %d with %s: contract %+v, %d notices, want one: %v, and %d", i, step.hash, a.Contract, len(a.Notices), step.added, step.noticed)
 		}
-		s = a.State
+		s = next
 	}
-	if late := store.Advance(e, s, nil, promised(0, "z"), believe); late.State.Suspect != nil {
+	if _, late := advance(e, s, nil, promised(0, "z")); late.Suspect != nil {
 		t.Error("a late check casts suspicion")
 	}
 	e.Paused = true
-	if a := store.Advance(e, s, nil, promised(20, "z"), believe); a.Contract != nil || a.State.Suspect != nil {
+	if a, next := advance(e, s, nil, promised(20, "z")); a.Contract != nil || next.Suspect != nil {
 		t.Error("a paused endpoint's tool list is judged")
 	}
 }
@@ -215,10 +275,10 @@ func TestAdvanceBelievesAChangedToolListWhenTwoChecksInARowSawIt(t *testing.T) {
 // A list that is another one at every check could hide a change for ever.
 func TestAdvanceBelievesAToolListThatNeverComesTwice(t *testing.T) {
 	e := store.Endpoint{ID: "ep_a", Channels: []string{"ch_a"}, ContractNotices: true}
-	s := store.Advance(e, store.State{Status: store.StatusUp}, nil, promised(0, "a"), believe).State
+	_, s := advance(e, store.State{Status: store.StatusUp}, nil, promised(0, "a"))
 	var believed []int
 	for minute := 1; minute <= 10; minute++ {
-		a := store.Advance(e, s, nil, promised(minute, fmt.Sprint("nonce", minute)), believe)
+		a, next := advance(e, s, nil, promised(minute, fmt.Sprint("nonce", minute)))
 		if a.Contract != nil {
 			believed = append(believed, minute)
 			a.Contract.Compare(nil)
@@ -226,7 +286,7 @@ func TestAdvanceBelievesAToolListThatNeverComesTwice(t *testing.T) {
 				t.Errorf("title %q", a.Contract.Event.Title)
 			}
 		}
-		s = a.State
+		s = next
 	}
 	if diff := cmp.Diff([]int{5, 10}, believed); diff != "" {
 		t.Errorf("believed at (-want +got):\n%s", diff)
@@ -239,18 +299,18 @@ func TestAdvanceDoesNotFloodChannelsWithToolLists(t *testing.T) {
 	s := store.State{Status: store.StatusUp}
 	changes, notices := 0, 0
 	for minute := range 60 {
-		a := store.Advance(e, s, nil, promised(minute, fmt.Sprint(minute/2)), believe)
+		a, next := advance(e, s, nil, promised(minute, fmt.Sprint(minute/2)))
 		if a.Contract != nil && a.Contract.Event != nil {
 			changes++
 		}
 		notices += len(a.Notices)
-		s = a.State
+		s = next
 	}
 	if changes != 29 || notices != 5 {
 		t.Errorf("%d notices of %d changes, want 5 of 29", notices, changes)
 	}
 	for _, minute := range []int{70, 71} {
-		s = store.Advance(e, s, nil, promised(minute, "later"), believe).State
+		_, s = advance(e, s, nil, promised(minute, "later"))
 	}
 	if s.ContractTold.Count != 1 {
 		t.Errorf("%d notices in the next hour, want 1", s.ContractTold.Count)
@@ -259,9 +319,9 @@ func TestAdvanceDoesNotFloodChannelsWithToolLists(t *testing.T) {
 
 func TestAdvanceDoesNotChangeTheStateItWasGiven(t *testing.T) {
 	e := store.Endpoint{ID: "ep_a"}
-	first := store.Advance(e, store.State{}, nil, promised(0, "a"), believe).State
+	_, first := advance(e, store.State{}, nil, promised(0, "a"))
 	seen := first.Contracts[0].Seen
-	store.Advance(e, first, nil, promised(1, "a"), believe)
+	advance(e, first, nil, promised(1, "a"))
 	if !first.Contracts[0].Seen.Equal(seen) {
 		t.Error("the state before knows of a check after it")
 	}
@@ -284,9 +344,137 @@ func TestOnlyWhatIsAskedElsewhereStartsAgain(t *testing.T) {
 	} {
 		after := before
 		c.change(&after)
-		a := store.Amend(before, after, up, nil, start)
-		if again := a.State.Status == store.StatusPending && a.State.Memory.Head == nil; again != c.again {
+		standing := at(before, up)
+		store.Amend(standing, after, start)
+		got := standing.Places[0].State
+		if again := got.Status == store.StatusPending && got.Memory.Head == nil; again != c.again {
 			t.Errorf("a changed %s starts again: %v, want %v", name, again, c.again)
 		}
+	}
+}
+
+// from returns a check of another place.
+func from(location string, minute int, verdict probe.Verdict) store.Check {
+	return store.NewCheck("ep_a", location, minutes(minute), seen(minute, verdict).Result)
+}
+
+func TestAdvanceCountsTheVotesOfPlaces(t *testing.T) {
+	standing := &store.Standing{Endpoint: store.Endpoint{ID: "ep_a", Quorum: 2, Channels: []string{"ch_a"}}}
+	for i, step := range []struct {
+		check              store.Check
+		status             store.Status
+		opens, resolves    bool
+		places             int
+		atPlace            store.Status
+		whatIsTrueOfItThen string
+	}{
+		{from("b", 0, probe.Down), store.StatusDown, true, false, 1, store.StatusDown, "a lone place is believed, whatever the quorum"},
+		{from("a", 1, probe.Up), store.StatusUp, false, true, 2, store.StatusUp, "with another one it is not enough"},
+		{from("c", 2, probe.Up), store.StatusUp, false, false, 3, store.StatusUp, "still one of three"},
+		{from("c", 3, probe.Down), store.StatusDown, true, false, 3, store.StatusDown, "two of three are"},
+		{from("a", 4, probe.Down), store.StatusDown, false, false, 3, store.StatusDown, "all are down"},
+		{from("a", 5, probe.Up), store.StatusDown, false, false, 3, store.StatusUp, "two are still down"},
+		{from("b", 6, probe.Up), store.StatusUp, false, true, 3, store.StatusUp, "one is left"},
+	} {
+		a := store.Advance(standing, step.check, believe, now)
+		if a.Open != nil {
+			standing.Open = a.Open
+		}
+		if a.Resolve != nil {
+			standing.Open = nil
+		}
+		place := standing.Places[slices.IndexFunc(standing.Places, func(p store.Place) bool { return p.Location == step.check.Location })]
+		if standing.State.Status != step.status || (a.Open != nil) != step.opens || (a.Resolve != nil) != step.resolves ||
+			len(standing.Places) != step.places || place.State.Status != step.atPlace || place.EndpointID != "ep_a" {
+			t.Errorf("step %d, %s: %+v, %+v", i+1, step.whatIsTrueOfItThen, standing, a)
+		}
+		if s := standing.State; s.LastCheckID != "" || !s.LastCheckAt.IsZero() {
+			t.Errorf("step %d: the endpoint's own state is %+v, want its status alone", i+1, s)
+		}
+	}
+	if !slices.IsSortedFunc(standing.Places, func(a, b store.Place) int { return strings.Compare(a.Location, b.Location) }) {
+		t.Errorf("places %+v, want them by location", standing.Places)
+	}
+}
+
+func TestAPlaceThatAnEndpointIsNotProbedFromHasNoSay(t *testing.T) {
+	standing := &store.Standing{
+		Endpoint: store.Endpoint{ID: "ep_a", Locations: []string{"a"}, Quorum: 1},
+		State:    store.State{Status: store.StatusDown},
+		Places: []store.Place{
+			{EndpointID: "ep_a", Location: "a", State: store.State{Status: store.StatusUp}},
+			{EndpointID: "ep_a", Location: "left", State: store.State{Status: store.StatusDown}},
+		},
+	}
+	store.Advance(standing, from("a", 1, probe.Up), believe, now)
+	if standing.State.Status != store.StatusUp || len(standing.Places) != 2 {
+		t.Errorf("standing %+v, want it up, with the other place as it was", standing)
+	}
+	store.Advance(standing, from("left", 2, probe.Down), believe, now)
+	if standing.State.Status != store.StatusUp || standing.Places[1].State.LastCheckAt.IsZero() {
+		t.Errorf("standing %+v, want it up, and the check noted where it was made", standing)
+	}
+}
+
+// A clock that was ahead and is put right must not stop judging until it is as late again.
+func TestAClockThatIsSetBackDoesNotMakeEveryCheckALateOne(t *testing.T) {
+	for name, test := range map[string]struct {
+		clock   time.Time
+		believe bool
+	}{
+		"an hour back":            {minutes(0), true},
+		"as far as clocks differ": {minutes(59), false},
+		"a check that is late":    {minutes(60), false},
+	} {
+		prev := store.State{LastCheckID: "chk_prev", LastCheckAt: minutes(60)}
+		standing := at(store.Endpoint{ID: "ep_a"}, prev)
+		store.Advance(standing, seen(0, probe.Up), believe, test.clock)
+		if got := standing.Places[0].State.LastCheckAt.Equal(minutes(0)); got != test.believe {
+			t.Errorf("%s: the check is taken for the latest: %v, want %v", name, got, test.believe)
+		}
+	}
+}
+
+// Places that see different replicas of a server would take its list for one that changes all the time.
+func TestOnePlaceSpeaksForTheToolList(t *testing.T) {
+	standing := &store.Standing{Endpoint: store.Endpoint{ID: "ep_a"}}
+	say := func(location string, minute int, hash string) bool {
+		c := store.NewCheck("ep_a", location, minutes(minute), promised(minute, hash).Result)
+		return store.Advance(standing, c, believe, now).Contract != nil
+	}
+	for i, step := range []struct {
+		location string
+		minute   int
+		hash     string
+		kept     bool
+	}{
+		{"b", 0, "one", true},  // the only one there is
+		{"a", 1, "two", true},  // the first by name
+		{"b", 2, "two", false}, // a has been here
+		{"b", 3, "two", false},
+		{"b", 59, "two", false},
+		{"b", 61, "two", false}, // an hour later a is gone: this is the first time
+		{"b", 62, "two", true},
+	} {
+		if got := say(step.location, step.minute, step.hash); got != step.kept {
+			t.Errorf("step %d, from %s: a contract is kept: %v, want %v", i+1, step.location, got, step.kept)
+		}
+	}
+}
+
+func TestMergedTakesTheStatusOfAllAndTheRestOfTheLatest(t *testing.T) {
+	whole := store.State{Status: store.StatusDown, Since: start, Failure: &probe.Failure{Step: "vote"}}
+	if diff := cmp.Diff(store.Merged(whole, nil), whole); diff != "" {
+		t.Errorf("without a place (-got +want):\n%s", diff)
+	}
+	places := []store.Place{
+		{Location: "a", State: store.State{Status: store.StatusUp, LastCheckID: "chk_a", LastCheckAt: minutes(1), Era: probe.EraLegacy}},
+		{Location: "b", State: store.State{Status: store.StatusDown, LastCheckID: "chk_b", LastCheckAt: minutes(2), Era: probe.EraModern}},
+		{Location: "c", State: store.State{Status: store.StatusUp, LastCheckID: "chk_c", LastCheckAt: minutes(2)}},
+	}
+	want := whole
+	want.LastCheckID, want.LastCheckAt, want.Era = "chk_b", minutes(2), probe.EraModern
+	if diff := cmp.Diff(store.Merged(whole, places), want); diff != "" {
+		t.Errorf("of three places (-got +want):\n%s", diff)
 	}
 }

@@ -76,7 +76,7 @@ func runRecorderWithLog(t *testing.T, db *flaky, keep int, log *slog.Logger) (r 
 	t.Helper()
 	r = store.NewRecorder(store.RecorderConfig{
 		Store: db, Keep: keep, Log: log,
-		Judge: func(_ store.Endpoint, s store.State, _ store.Check) store.State { return s },
+		Judge: store.Judge{Check: func(_ store.Endpoint, s store.State, _ store.Check) store.State { return s }},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
