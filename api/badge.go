@@ -100,7 +100,7 @@ func (s *Server) badge(c echo.Context, label string, read func(context.Context, 
 // publicly reads an endpoint for the public; store.ErrNotFound for one that is not public.
 func (s *Server) publicly(c echo.Context, read func(context.Context, store.Overview) (message, color string, err error)) (message, color string, err error) {
 	ctx := c.Request().Context()
-	o, err := s.cfg.Store.Endpoint(ctx, c.Param("slug"))
+	o, err := s.read.Endpoint(ctx, c.Param("slug"))
 	if err != nil {
 		return "", "", err
 	}
@@ -120,8 +120,8 @@ type shield struct {
 
 // badgeWindow returns the window asked for, or what is usual when there is no such window.
 func badgeWindow(c echo.Context, usual string) string {
-	if w := c.QueryParam("window"); windows[w] != 0 {
-		return w
+	if w, known := windowOf(c.QueryParam("window")); known {
+		return w.name
 	}
 	return usual
 }

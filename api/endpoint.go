@@ -35,6 +35,9 @@ type endpointInput struct {
 
 	ContractNotices *bool
 
+	Locations *[]string
+	Quorum    *int
+
 	// Mistakes are those already met while reading; whoever takes the input adds its own and tells all of them.
 	Mistakes []probe.Problem
 }
@@ -177,6 +180,8 @@ func (in endpointInput) onto(e store.Endpoint) (store.Endpoint, []probe.Problem)
 	set(&e.Name, in.Name)
 	set(&e.Schedule, in.Schedule)
 	set(&e.ContractNotices, in.ContractNotices)
+	set(&e.Locations, in.Locations)
+	set(&e.Quorum, in.Quorum)
 	set(&e.Public, in.Public)
 	set(&e.Paused, in.Paused)
 	set(&e.Tags, in.Tags)

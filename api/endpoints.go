@@ -33,11 +33,32 @@ type Endpoint struct {
 
 	ContractNotices bool `json:"contract_notices"`
 
+	Locations []string `json:"locations"` // none: all that there are
+	Quorum    int      `json:"quorum"`    // 0: the majority
+
 	Status    store.Status `json:"status"`
 	Since     *Time        `json:"since"`      // null while nothing is known
 	LastCheck *Check       `json:"last_check"` // null when there is none
+	Places    []Place      `json:"places"`     // by location
 	CreatedAt Time         `json:"created_at"`
 	UpdatedAt Time         `json:"updated_at"`
+}
+
+// Place is an endpoint as seen from one location.
+type Place struct {
+	Location    string        `json:"location"`
+	Status      store.Status  `json:"status"`
+	Since       *Time         `json:"since"`         // null while nothing is known
+	LastCheckAt *Time         `json:"last_check_at"` // null before the first
+	Failure     *PlaceFailure `json:"failure,omitempty"`
+}
+
+// PlaceFailure is why the status of a place is not up.
+type PlaceFailure struct {
+	Step    string      `json:"step"`
+	Class   probe.Class `json:"class"`
+	Code    int         `json:"code"`
+	Message string      `json:"message"`
 }
 
 // Confirm says how many checks change a status.
@@ -83,6 +104,9 @@ func EndpointJSON(o store.Overview) Endpoint {
 		Tags:            append([]string{}, o.Tags...),
 		Channels:        append([]string{}, o.Channels...),
 		ContractNotices: o.ContractNotices,
+		Locations:       append([]string{}, o.Locations...),
+		Quorum:          o.Quorum,
+		Places:          []Place{},
 		Status:          o.Status(),
 		Since:           timeOf(&o.State.Since),
 		CreatedAt:       Time{o.CreatedAt},
@@ -91,12 +115,28 @@ func EndpointJSON(o store.Overview) Endpoint {
 	for _, h := range o.Headers {
 		e.Headers = append(e.Headers, headerJSON(h))
 	}
+	for _, p := range placesOf(o) {
+		e.Places = append(e.Places, placeJSON(o, p))
+	}
 	if o.LastCheck != nil {
 		c := CheckJSON(*o.LastCheck)
 		c.Endpoint = o.Slug
 		e.LastCheck = &c
 	}
 	return e
+}
+
+func placeJSON(o store.Overview, p store.Place) Place {
+	place := Place{
+		Location:    p.Location,
+		Status:      placeStatus(o, p),
+		Since:       timeOf(&p.State.Since),
+		LastCheckAt: timeOf(&p.State.LastCheckAt),
+	}
+	if f := p.State.Failure; f != nil {
+		place.Failure = &PlaceFailure{f.Step, f.Class, f.Code, f.Message}
+	}
+	return place
 }
 
 func headerJSON(h probe.Header) Header {
@@ -214,7 +254,9 @@ func readEndpoint(m *members) endpointInput {
 	in.Tags = m.texts("tags")
 	in.Channels = m.texts("channels")
 	in.ContractNotices = m.flag("contract_notices", false)
-	m.readOnly("status", "since", "last_check", "created_at", "updated_at")
+	in.Locations = m.texts("locations")
+	in.Quorum = m.number("quorum", 0)
+	m.readOnly("status", "since", "last_check", "places", "created_at", "updated_at")
 	return in
 }
 

@@ -6,6 +6,7 @@ import (
 	"html"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -39,14 +40,22 @@ func (s *Server) pageEndpoint(c echo.Context) error {
 	page := endpointPage(o)
 	page.Frame = s.frame(c, "/")
 	page.Badges = badgeSnippets(o.Endpoint, s.baseURL(c))
-	if page.Windows, page.Latencies, err = s.history(ctx, o.Endpoint); err != nil {
+	h, err := s.history(ctx, o.Endpoint)
+	if err != nil {
 		return err
+	}
+	page.Windows, page.Latencies, page.Hours = h.windows, h.latencies, h.hours
+	if places := placesOf(o); len(places) > 1 {
+		page.Places = placeRows(o, places)
 	}
 	if page.Channels, err = s.channelsOf(ctx, o.Endpoint); err != nil {
 		return err
 	}
 	checks, err := s.cfg.Store.Checks(ctx, store.CheckFilter{EndpointID: o.ID, Verdict: verdict, Limit: checksPerPage, Cursor: cursor})
 	if err != nil {
+		return err
+	}
+	if page.Last, err = s.newest(ctx, o.ID, verdict == "" && cursor == "", checks.Items); err != nil {
 		return err
 	}
 	path := "/endpoints/" + o.Slug
@@ -85,39 +94,120 @@ func endpointPage(o store.Overview) web.EndpointPage {
 		Failure:     o.State.Failure,
 		Height:      o.State.Height,
 		HeightSince: o.State.HeightSince,
+		Checked:     o.State.LastCheckAt,
+		Took:        o.State.LastDuration,
 	}
 	if o.State.Unsettled() && !o.Paused {
 		page.Confirming, page.Pointing, page.Unsettled = o.State.Streak.Count, store.Status(o.State.Streak.Verdict), o.State.Streak.Failure
 	}
-	if o.LastCheck != nil {
-		last := web.CheckOf(o.LastCheck.ID, o.LastCheck.Result)
-		page.Last = &last
-	}
 	return page
 }
 
-// history returns the uptime of an endpoint over every shown window, and its latencies over the first.
-func (s *Server) history(ctx context.Context, e store.Endpoint) ([]web.Window, []web.LatencyRow, error) {
-	shown := make([]web.Window, 0, len(shownWindows))
-	var rows []web.LatencyRow
-	for i, w := range shownWindows {
-		u, err := s.uptime(ctx, e, w.name)
+// newest returns the newest check that is kept of an endpoint, nil when there is none. It is the first of those listed when
+// they are all from the newest on.
+func (s *Server) newest(ctx context.Context, id string, all bool, listed []store.Check) (*web.Check, error) {
+	if !all {
+		page, err := s.cfg.Store.Checks(ctx, store.CheckFilter{EndpointID: id, Limit: 1})
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		window := web.Window{Label: w.label, Uptime: u.Uptime, Coverage: u.Coverage, Counts: u.Checks}
+		listed = page.Items
+	}
+	if len(listed) == 0 {
+		return nil, nil //nolint:nilnil // that there is none is no failure
+	}
+	return new(web.CheckOf(listed[0].ID, listed[0].Result)), nil
+}
+
+// placeRows is what a page shows of places of an endpoint.
+func placeRows(o store.Overview, places []store.Place) []web.PlaceRow {
+	rows := make([]web.PlaceRow, 0, len(places))
+	for _, p := range places {
+		rows = append(rows, web.PlaceRow{
+			Location: p.Location,
+			Status:   placeStatus(o, p),
+			Since:    p.State.Since,
+			Checked:  p.State.LastCheckAt,
+			Took:     p.State.LastDuration,
+			Failure:  p.State.Failure,
+			Dropped:  !o.ProbedFrom(p.Location),
+		})
+	}
+	return rows
+}
+
+// history is what pages show of an endpoint's past.
+type history struct {
+	windows   []web.Window
+	latencies []web.LatencyRow // of the first window
+	hours     []web.Slot       // of the last day, oldest first
+	days      []web.Slot       // of the last statusDays days, oldest first
+}
+
+// history reads the roll-ups of an endpoint for every shown window, hours and days with one query each.
+func (s *Server) history(ctx context.Context, e store.Endpoint) (history, error) {
+	ws := make([]window, 0, len(shownWindows))
+	for _, shown := range shownWindows {
+		w, _ := windowOf(shown.name)
+		ws = append(ws, w)
+	}
+	p, err := s.pastOf(ctx, e, ws...)
+	if err != nil {
+		return history{}, err
+	}
+	var h history
+	for i, w := range ws {
+		u, err := s.sum(p, w)
+		if err != nil {
+			return history{}, err
+		}
+		shown := web.Window{Label: shownWindows[i].label, Uptime: u.Uptime, Coverage: u.Coverage, Counts: u.Checks}
 		if e.CreatedAt.After(u.From.Time) {
-			window.Since = e.CreatedAt
+			shown.Since = e.CreatedAt
 		}
-		shown = append(shown, window)
-		if i == 0 && u.LatencyMS != nil {
-			rows = append(rows, latencyRow("", *u.LatencyMS))
-			for _, step := range u.Steps {
-				rows = append(rows, latencyRow(step.Name, step.Quantiles))
-			}
+		h.windows = append(h.windows, shown)
+		switch w.name {
+		case "24h":
+			h.latencies, h.hours = latencyRows(u), slots(p, w, u.Gaps)
+		case "90d":
+			h.days = slots(p, w, u.Gaps)
 		}
 	}
-	return shown, rows, nil
+	return h, nil
+}
+
+// slots returns the hours or days of a window, with those in which nothing was measured.
+func slots(p past, w window, gaps []Stretch) []web.Slot {
+	step := time.Hour
+	if w.grain == store.Daily {
+		step = 24 * time.Hour
+	}
+	counts := map[int64]store.Counts{}
+	for _, r := range p.in(w) {
+		counts[r.Begin.Unix()] = counts[r.Begin.Unix()].Plus(r.Counts)
+	}
+	var all []web.Slot
+	for at := w.from(p.now); at.Before(p.now); at = at.Add(step) {
+		slot := web.Slot{Begin: at, Hour: w.grain == store.Hourly, Counts: counts[at.Unix()]}
+		slot.Uptime = percentOf(slot.Counts)
+		if slot.Counts.Total() == 0 {
+			slot.Missed = covers(gaps, at, at.Add(step))
+			slot.Before = !at.Add(step).After(p.endpoint.CreatedAt)
+		}
+		all = append(all, slot)
+	}
+	return all
+}
+
+func latencyRows(u Uptime) []web.LatencyRow {
+	if u.LatencyMS == nil {
+		return nil
+	}
+	rows := []web.LatencyRow{latencyRow("", *u.LatencyMS)}
+	for _, step := range u.Steps {
+		rows = append(rows, latencyRow(step.Name, step.Quantiles))
+	}
+	return rows
 }
 
 func latencyRow(step string, q Quantiles) web.LatencyRow {

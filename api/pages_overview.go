@@ -32,18 +32,16 @@ func (s *Server) pageOverview(c echo.Context) error {
 		return err
 	}
 	ctx := c.Request().Context()
-	counts, err := s.cfg.Store.Counts(ctx, store.HourOf(time.Now().Add(-24*time.Hour)))
-	if err != nil {
-		return err
-	}
 	page := web.OverviewPage{
 		Frame:  s.frame(c, "/"),
 		Filter: web.OverviewFilter{Query: filter.Query, Status: string(filter.Status), Tag: filter.Tag},
 	}
 	// What is wrong stands on the first page, above the rest; later pages and lists of one status are plain lists.
 	front := filter.Cursor == "" && filter.Status == ""
+	var troubled []store.Overview
 	if front {
-		if page.Attention, err = s.troubled(ctx, filter, counts); err != nil {
+		var err error
+		if troubled, err = s.troubled(ctx, filter); err != nil {
 			return err
 		}
 	} else if filter.Cursor != "" {
@@ -53,7 +51,11 @@ func (s *Server) pageOverview(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page.Rest = endpointRows(rest.Items, counts)
+	counts, err := s.countsOf(ctx, store.Hourly, store.HourOf(time.Now().Add(-24*time.Hour)), troubled, rest.Items)
+	if err != nil {
+		return err
+	}
+	page.Attention, page.Rest = endpointRows(troubled, counts), endpointRows(rest.Items, counts)
 	if front {
 		page.Rest = slices.DeleteFunc(page.Rest, web.EndpointRow.Troubled)
 	}
@@ -65,25 +67,24 @@ func (s *Server) pageOverview(c echo.Context) error {
 }
 
 // troubled lists the endpoints that ask for attention, the worst and latest first.
-func (s *Server) troubled(ctx context.Context, filter store.EndpointFilter, counts map[string]store.Counts) ([]web.EndpointRow, error) {
-	var rows []web.EndpointRow
+func (s *Server) troubled(ctx context.Context, filter store.EndpointFilter) ([]store.Overview, error) {
+	var all []store.Overview
 	for _, status := range troubles {
 		filter.Status, filter.Limit = status, maxTroubled
 		found, err := s.cfg.Store.Endpoints(ctx, filter)
 		if err != nil {
 			return nil, err
 		}
-		same := endpointRows(found.Items, counts)
-		slices.SortStableFunc(same, func(a, b web.EndpointRow) int { return b.Since.Compare(a.Since) })
-		rows = append(rows, same...)
+		slices.SortStableFunc(found.Items, func(a, b store.Overview) int { return b.State.Since.Compare(a.State.Since) })
+		all = append(all, found.Items...)
 	}
-	return rows, nil
+	return all, nil
 }
 
 func endpointRows(items []store.Overview, counts map[string]store.Counts) []web.EndpointRow {
 	rows := make([]web.EndpointRow, 0, len(items))
 	for _, o := range items {
-		row := web.EndpointRow{
+		rows = append(rows, web.EndpointRow{
 			Slug:    o.Slug,
 			Name:    o.Name,
 			Host:    placeOf(o.Endpoint),
@@ -92,13 +93,10 @@ func endpointRows(items []store.Overview, counts map[string]store.Counts) []web.
 			Since:   o.State.Since,
 			Failure: o.State.Failure,
 			Checked: o.State.LastCheckAt,
+			Latency: o.State.LastDuration,
 			Uptime:  percentOf(counts[o.ID]),
 			Tags:    o.Tags,
-		}
-		if o.LastCheck != nil {
-			row.Latency = o.LastCheck.Result.Duration
-		}
-		rows = append(rows, row)
+		})
 	}
 	return rows
 }

@@ -25,7 +25,7 @@ func (s *Server) pageEdit(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.endpointForm(c, http.StatusOK, web.FormPage{Slug: o.Slug, Name: o.Name, Form: formOf(o.Endpoint)})
+	return s.endpointForm(c, http.StatusOK, web.FormPage{Slug: o.Slug, Name: o.Name, Form: formOf(o.Endpoint), Known: locationsOf(o)})
 }
 
 // endpointForm shows the form with everything that does not depend on what was typed.
@@ -39,8 +39,20 @@ func (s *Server) endpointForm(c echo.Context, status int, page web.FormPage) err
 			ID: channel.ID, Name: channel.Name, Type: typeWords(channel.Type), Broken: channel.Broken != "",
 		})
 	}
+	page.Known = append(page.Known, s.cfg.Location)
+	slices.Sort(page.Known)
+	page.Known = slices.Compact(page.Known)
 	page.Frame, page.Kinds = s.frame(c, "/"), web.GroupKinds(probe.Kinds())
 	return s.render(c, status, page)
+}
+
+// locationsOf returns the names of the places of an endpoint.
+func locationsOf(o store.Overview) []string {
+	var names []string
+	for _, p := range placesOf(o) {
+		names = append(names, p.Location)
+	}
+	return names
 }
 
 // formOf is an endpoint as the form shows it, without any secret.
@@ -59,6 +71,10 @@ func formOf(e store.Endpoint) web.EndpointForm {
 		Tags:         strings.Join(e.Tags, ", "),
 		Channels:     e.Channels,
 		Public:       e.Public,
+		Locations:    strings.Join(e.Locations, ", "),
+	}
+	if e.Quorum != 0 {
+		f.Quorum = strconv.Itoa(e.Quorum)
 	}
 	optionsForm(&f, e)
 	if e.URL != "" {
@@ -85,7 +101,7 @@ func (s *Server) doEdit(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page := web.FormPage{Slug: o.Slug, Name: o.Name}
+	page := web.FormPage{Slug: o.Slug, Name: o.Name, Known: locationsOf(o)}
 	return s.submitEndpoint(c, page, o.Endpoint, func(ctx context.Context, in endpointInput) (store.Overview, error) {
 		return s.edit(ctx, o.Slug, in)
 	})
@@ -159,6 +175,8 @@ func readEndpointForm(f form, kept store.Endpoint) web.EndpointForm {
 		Tags:         f.text("tags"),
 		Channels:     f.texts("channels"),
 		Public:       f.ticked("public"),
+		Locations:    f.text("locations"),
+		Quorum:       f.text("quorum"),
 	}
 	for i := range maxHeaderRows {
 		row := web.HeaderRow{
@@ -190,10 +208,13 @@ func inputOf(typed web.EndpointForm) endpointInput {
 		Headers:      new(headerInputs(typed.Headers)),
 		Request:      requestInput{Method: &typed.Method, Params: &params},
 		Public:       &typed.Public,
-		Tags:         new(tagsOf(typed.Tags)),
+		Tags:         new(namesOf(typed.Tags)),
 		Channels:     &typed.Channels,
 
 		ContractNotices: &typed.ContractNotices,
+
+		Locations: new(namesOf(typed.Locations)),
+		Quorum:    new(int),
 	}
 	in.Options, in.Mistakes = optionsOf(typed)
 	number := func(field, text string) *int {
@@ -206,6 +227,9 @@ func inputOf(typed web.EndpointForm) endpointInput {
 	}
 	in.Confirm.Failures = number("confirm.failures", typed.Failures)
 	in.Confirm.Successes = number("confirm.successes", typed.Successes)
+	if typed.Quorum != "" {
+		in.Quorum = number("quorum", typed.Quorum)
+	}
 	return in
 }
 
@@ -222,13 +246,13 @@ func headerInputs(rows []web.HeaderRow) []headerInput {
 	return headers
 }
 
-// tagsOf reads tags between commas.
-func tagsOf(text string) []string {
-	tags := []string{}
-	for tag := range strings.SplitSeq(text, ",") {
-		if tag = strings.TrimSpace(tag); tag != "" {
-			tags = append(tags, tag)
+// namesOf reads names between commas or line breaks.
+func namesOf(text string) []string {
+	names := []string{}
+	for name := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == '\n' || r == '\r' }) {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
 		}
 	}
-	return tags
+	return names
 }

@@ -33,7 +33,7 @@ func (s *Server) pageStatus(c echo.Context) error {
 		return err
 	}
 	now := time.Now()
-	counts, err := s.cfg.Store.Counts(ctx, store.HourOf(now.Add(-statusDays*24*time.Hour)))
+	counts, err := s.countsOf(ctx, store.Daily, firstDay(now), p.endpoints)
 	if err != nil {
 		return err
 	}
@@ -63,24 +63,19 @@ func publicIncidentRow(i store.Incident) web.PublicIncident {
 // pageStatusEndpoint shows the public history of an endpoint. One that is not public is not there.
 func (s *Server) pageStatusEndpoint(c echo.Context) error {
 	ctx := c.Request().Context()
-	o, err := s.cfg.Store.Endpoint(ctx, c.Param("slug"))
+	o, err := s.read.Endpoint(ctx, c.Param("slug"))
 	if err != nil {
 		return err
 	}
 	if !o.Public {
 		return store.ErrNotFound
 	}
-	shown, _, err := s.history(ctx, o.Endpoint)
+	h, err := s.history(ctx, o.Endpoint)
 	if err != nil {
 		return err
 	}
-	now := time.Now()
-	hours, err := s.cfg.Store.Uptime(ctx, o.ID, firstDay(now), now)
-	if err != nil {
-		return err
-	}
-	incidents, err := s.cfg.Store.Incidents(ctx, store.IncidentFilter{
-		EndpointID: o.ID, PublicOnly: true, Since: firstDay(now), Limit: maxIncidents,
+	incidents, err := s.read.Incidents(ctx, store.IncidentFilter{
+		EndpointID: o.ID, PublicOnly: true, Since: firstDay(time.Now()), Limit: maxIncidents,
 	})
 	if err != nil {
 		return err
@@ -88,8 +83,12 @@ func (s *Server) pageStatusEndpoint(c echo.Context) error {
 	page := web.StatusEndpointPage{
 		Frame:    s.frame(c, "/status"),
 		Endpoint: publicRow(o, nil),
-		Windows:  shown,
-		Days:     days(hours, now),
+		Windows:  h.windows,
+		Days:     h.days,
+		Places:   placeRows(o, publicPlaces(o)),
+	}
+	for i := range page.Places {
+		page.Places[i].Failure = nil // that is for whoever runs it
 	}
 	for _, i := range incidents.Items {
 		page.Incidents = append(page.Incidents, publicIncidentRow(i))
@@ -98,25 +97,4 @@ func (s *Server) pageStatusEndpoint(c echo.Context) error {
 }
 
 // firstDay is the beginning, in UTC, of the first of the days that end with today.
-func firstDay(now time.Time) time.Time {
-	return now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-statusDays)
-}
-
-// days adds up hours by the day, oldest first, with the days on which nothing was measured.
-func days(hours []store.Rollup, now time.Time) []web.Day {
-	first := firstDay(now)
-	all := make([]web.Day, statusDays)
-	for i := range all {
-		all[i].Date = first.AddDate(0, 0, i)
-	}
-	for _, h := range hours {
-		i := int(h.Begin.UTC().Sub(first) / (24 * time.Hour))
-		if i >= 0 && i < len(all) {
-			all[i].Counts = all[i].Counts.Plus(h.Counts)
-		}
-	}
-	for i := range all {
-		all[i].Uptime = percentOf(all[i].Counts)
-	}
-	return all
-}
+func firstDay(now time.Time) time.Time { return store.DayOf(now).AddDate(0, 0, 1-statusDays) }

@@ -25,7 +25,10 @@ import (
 
 // Config is everything the server needs. All members are required unless they say otherwise.
 type Config struct {
-	Store    store.Store
+	Store store.Store
+	// Pages is what public pages, badges, feeds, status answers and charts are read from, such as a read replica; nil means
+	// Store. Where it fails, Store is asked.
+	Pages    store.Store
 	Log      *slog.Logger
 	Registry *prometheus.Registry // what /metrics shows; the server registers its own collectors on it
 	Location string               // where this instance probes from
@@ -46,6 +49,9 @@ type Config struct {
 	Changed func(ctx context.Context, endpointID, slug string)
 	// Period reads a schedule and says how long it leaves between two checks at least; its error is fit for a user.
 	Period func(schedule string) (time.Duration, error)
+	// Due counts the times at which an endpoint with a schedule is due in [from, to), for the share of them that was
+	// measured. Nil means that Period tells.
+	Due func(schedule, endpointID string, from, to time.Time) int
 	// TestChannel sends a test message and reports, without secrets, why it did not arrive.
 	TestChannel func(ctx context.Context, c store.Channel) error
 	// Backlog reports how many checks wait in memory because the database is away.
@@ -55,6 +61,7 @@ type Config struct {
 // Server answers everything Rollcall is asked over HTTP. It is safe for concurrent use.
 type Server struct {
 	cfg     Config
+	read    reader // for whoever only looks
 	started time.Time
 	echo    *echo.Echo
 	origins *http.CrossOriginProtection
@@ -78,6 +85,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg:     cfg,
+		read:    readerOf(cfg),
 		started: time.Now(),
 		echo:    echo.New(),
 		origins: http.NewCrossOriginProtection(),

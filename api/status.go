@@ -17,10 +17,10 @@ import (
 // publicStatus is what the public is told, before it is put into one of its shapes.
 type publicStatus struct {
 	overall   store.Status
-	endpoints []store.Overview        // by name
-	counts    map[string]store.Counts // of the last 24 hours, by endpoint id
-	incidents []store.Incident        // newest first: the open ones, and those of the last 90 days
-	at        time.Time               // of the latest check of any of them
+	endpoints []store.Overview // by name
+	incidents []store.Incident // newest first: the open ones, and those of the last 90 days
+	at        time.Time        // of the latest check of any of them
+	now       time.Time
 }
 
 // recentIncidents is how far back incidents are told, and maxIncidents how many at most.
@@ -32,15 +32,11 @@ const (
 // public collects what the public is told.
 func (s *Server) public(ctx context.Context) (publicStatus, error) {
 	now := time.Now()
-	page, err := s.cfg.Store.Endpoints(ctx, store.EndpointFilter{PublicOnly: true, Limit: -1})
+	page, err := s.read.Endpoints(ctx, store.EndpointFilter{PublicOnly: true, Limit: -1})
 	if err != nil {
 		return publicStatus{}, err
 	}
-	counts, err := s.cfg.Store.Counts(ctx, store.HourOf(now.Add(-24*time.Hour)))
-	if err != nil {
-		return publicStatus{}, err
-	}
-	incidents, err := s.cfg.Store.Incidents(ctx, store.IncidentFilter{
+	incidents, err := s.read.Incidents(ctx, store.IncidentFilter{
 		PublicOnly: true,
 		Since:      now.Add(-recentIncidents),
 		Limit:      maxIncidents,
@@ -48,13 +44,28 @@ func (s *Server) public(ctx context.Context) (publicStatus, error) {
 	if err != nil {
 		return publicStatus{}, err
 	}
-	p := publicStatus{overall: overall(page.Items), endpoints: page.Items, counts: counts, incidents: incidents.Items}
+	p := publicStatus{overall: overall(page.Items), endpoints: page.Items, incidents: incidents.Items, now: now}
 	for _, o := range page.Items {
 		if o.State.LastCheckAt.After(p.at) {
 			p.at = o.State.LastCheckAt
 		}
 	}
 	return p, nil
+}
+
+// countsOf adds up the verdicts of some endpoints since a time, by their ids.
+func (s *Server) countsOf(ctx context.Context, grain store.Grain, from time.Time, endpoints ...[]store.Overview) (map[string]store.Counts, error) {
+	var ids []string
+	for _, list := range endpoints {
+		for _, o := range list {
+			ids = append(ids, o.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil //nolint:nilnil // a map that holds nothing
+	}
+	slices.Sort(ids)
+	return s.read.Counts(ctx, slices.Compact(ids), grain, from)
 }
 
 // overall is what several endpoints together are: the worst of any. Those that are paused or pending say nothing,
@@ -126,6 +137,15 @@ type PublicEndpoint struct {
 	Status    store.Status `json:"status"`
 	Since     *Time        `json:"since"`
 	Uptime24h *float64     `json:"uptime_24h"` // per cent; null when nothing was measured
+	// Places are how it looks from each location, where there is more than one.
+	Places []PublicPlace `json:"places"`
+}
+
+// PublicPlace is what the public is told of an endpoint at one location.
+type PublicPlace struct {
+	Location string       `json:"location"`
+	Status   store.Status `json:"status"`
+	Since    *Time        `json:"since"`
 }
 
 // PublicIncident is what the public is told of an incident.
@@ -152,7 +172,12 @@ func (s *Server) linksCache() string {
 
 func (s *Server) getStatus(c echo.Context) error {
 	shared(c, publicCache)
-	p, err := s.public(c.Request().Context())
+	ctx := c.Request().Context()
+	p, err := s.public(ctx)
+	if err != nil {
+		return err
+	}
+	counts, err := s.countsOf(ctx, store.Hourly, store.HourOf(p.now.Add(-24*time.Hour)), p.endpoints)
 	if err != nil {
 		return err
 	}
@@ -164,7 +189,7 @@ func (s *Server) getStatus(c echo.Context) error {
 		Incidents:   []PublicIncident{},
 	}
 	for _, o := range p.endpoints {
-		answer.Endpoints = append(answer.Endpoints, publicEndpoint(o, p.counts[o.ID]))
+		answer.Endpoints = append(answer.Endpoints, publicEndpoint(o, counts[o.ID]))
 	}
 	for _, i := range p.open() {
 		answer.Incidents = append(answer.Incidents, publicIncident(i))
@@ -173,11 +198,41 @@ func (s *Server) getStatus(c echo.Context) error {
 }
 
 func publicEndpoint(o store.Overview, day store.Counts) PublicEndpoint {
-	e := PublicEndpoint{Slug: o.Slug, Name: o.Name, Status: o.Status(), Since: timeOf(&o.State.Since)}
+	e := PublicEndpoint{Slug: o.Slug, Name: o.Name, Status: o.Status(), Since: timeOf(&o.State.Since), Places: []PublicPlace{}}
+	for _, p := range publicPlaces(o) {
+		e.Places = append(e.Places, PublicPlace{p.Location, placeStatus(o, p), timeOf(&p.State.Since)})
+	}
 	if percent, measured := day.Uptime(); measured {
 		e.Uptime24h = new(floor3(percent))
 	}
 	return e
+}
+
+// placesOf returns the places of an endpoint by location, with those that it names and that nobody has checked it from yet.
+func placesOf(o store.Overview) []store.Place {
+	places := slices.Clone(o.Places)
+	for _, name := range o.Locations {
+		if !slices.ContainsFunc(o.Places, func(p store.Place) bool { return p.Location == name }) {
+			places = append(places, store.Place{EndpointID: o.ID, Location: name, State: store.State{Status: store.StatusPending}})
+		}
+	}
+	slices.SortFunc(places, func(a, b store.Place) int { return cmp.Compare(a.Location, b.Location) })
+	return places
+}
+
+// publicPlaces returns the places that an endpoint is probed from when there are several: one alone says nothing that its
+// endpoint does not.
+func publicPlaces(o store.Overview) []store.Place {
+	places := slices.DeleteFunc(placesOf(o), func(p store.Place) bool { return !o.ProbedFrom(p.Location) })
+	if len(places) < 2 {
+		return nil
+	}
+	return places
+}
+
+// placeStatus returns the status to show of a place.
+func placeStatus(o store.Overview, p store.Place) store.Status {
+	return store.Overview{Endpoint: o.Endpoint, State: p.State}.Status()
 }
 
 func publicIncident(i store.Incident) PublicIncident {

@@ -11,22 +11,31 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
 
 // Uptime is what the checks of an endpoint in a window add up to, as it stands in JSON.
 //
-// Counts are kept by the hour, so a window begins at a full hour: the one in which "now minus the window" lies. It is up
-// to an hour longer than its name, and nothing that belongs to it is left out. From and To say what was counted.
+// Counts are kept by the hour and by the day, in UTC. A window of up to a week begins at a full hour: the one in which "now
+// minus the window" lies. A longer one is whole days, the running one included. From and To say what was counted.
 type Uptime struct {
-	Window    string          `json:"window"`
-	From      Time            `json:"from"`
-	To        Time            `json:"to"`
-	Uptime    *float64        `json:"uptime"`   // per cent; null when nothing was measured
-	Coverage  float64         `json:"coverage"` // per cent of the checks that the schedule would have made
-	Checks    store.Counts    `json:"checks"`
-	LatencyMS *Quantiles      `json:"latency_ms"` // of good checks; null when there was none
-	Steps     []StepQuantiles `json:"steps"`      // in the order of a conversation
+	Window    string              `json:"window"`
+	From      Time                `json:"from"`
+	To        Time                `json:"to"`
+	Uptime    *float64            `json:"uptime"`   // per cent; null when nothing was measured
+	Coverage  float64             `json:"coverage"` // per cent of the checks that were due
+	Gaps      []Stretch           `json:"gaps"`     // when checks were due and none was made, oldest first
+	Checks    store.Counts        `json:"checks"`
+	Classes   map[probe.Class]int `json:"classes"`    // of the checks that were not up
+	LatencyMS *Quantiles          `json:"latency_ms"` // of good checks; null when there was none
+	Steps     []StepQuantiles     `json:"steps"`      // in the order of a conversation
+}
+
+// Stretch is some time, of whole hours or days except at the ends of what is looked at.
+type Stretch struct {
+	From Time `json:"from"`
+	To   Time `json:"to"`
 }
 
 // Quantiles are latencies in milliseconds, right to 1 %.
@@ -43,22 +52,52 @@ type StepQuantiles struct {
 	Quantiles
 }
 
-// windows are the lengths that uptime is asked for, and windowNames the same in order.
-var (
-	windows = map[string]time.Duration{
-		"1h":   time.Hour,
-		"24h":  24 * time.Hour,
-		"7d":   7 * 24 * time.Hour,
-		"30d":  30 * 24 * time.Hour,
-		"90d":  90 * 24 * time.Hour,
-		"365d": 365 * 24 * time.Hour,
+// window is a length of time that uptime is asked for.
+type window struct {
+	name   string
+	grain  store.Grain
+	length time.Duration
+}
+
+// windows are all of them, the shortest first.
+var windows = []window{
+	{"1h", store.Hourly, time.Hour},
+	{"24h", store.Hourly, 24 * time.Hour},
+	{"7d", store.Hourly, 7 * 24 * time.Hour},
+	{"30d", store.Daily, 30 * 24 * time.Hour},
+	{"90d", store.Daily, 90 * 24 * time.Hour},
+	{"365d", store.Daily, 365 * 24 * time.Hour},
+}
+
+// windowNames are the names of the windows, in their order.
+var windowNames = func() []string {
+	names := make([]string, 0, len(windows))
+	for _, w := range windows {
+		names = append(names, w.name)
 	}
-	windowNames = []string{"1h", "24h", "7d", "30d", "90d", "365d"}
-)
+	return names
+}()
+
+// windowOf returns the window of a name, and whether there is one.
+func windowOf(name string) (window, bool) {
+	i := slices.Index(windowNames, name)
+	if i < 0 {
+		return window{}, false
+	}
+	return windows[i], true
+}
+
+// from returns where a window that ends now begins.
+func (w window) from(now time.Time) time.Time {
+	if w.grain == store.Daily {
+		return store.DayOf(now).Add(24*time.Hour - w.length)
+	}
+	return store.HourOf(now.Add(-w.length))
+}
 
 func (s *Server) getUptime(c echo.Context) error {
 	q := queryOf(c)
-	window := cmp.Or(choice(q, "window", windowNames), "24h")
+	name := cmp.Or(choice(q, "window", windowNames), "24h")
 	if err := q.end(); err != nil {
 		return err
 	}
@@ -67,7 +106,7 @@ func (s *Server) getUptime(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	u, err := s.uptime(ctx, o.Endpoint, window)
+	u, err := s.uptime(ctx, o.Endpoint, name)
 	if err != nil {
 		return err
 	}
@@ -75,62 +114,76 @@ func (s *Server) getUptime(c echo.Context) error {
 }
 
 // uptime adds up one of the windows for an endpoint.
-func (s *Server) uptime(ctx context.Context, e store.Endpoint, window string) (Uptime, error) {
-	length, known := windows[window]
+func (s *Server) uptime(ctx context.Context, e store.Endpoint, name string) (Uptime, error) {
+	w, known := windowOf(name)
 	if !known {
 		return Uptime{}, fault(http.StatusBadRequest, "Bad query", "window must be one of %s", strings.Join(windowNames, ", "))
 	}
-	now := time.Now()
-	from := store.HourOf(now.Add(-length))
-	hours, err := s.cfg.Store.Uptime(ctx, e.ID, from, now)
+	p, err := s.pastOf(ctx, e, w)
 	if err != nil {
 		return Uptime{}, err
 	}
-	sum, locations, err := addUp(hours)
-	if err != nil {
-		return Uptime{}, err
+	return s.sum(p, w)
+}
+
+// past is what was read of an endpoint's roll-ups.
+type past struct {
+	endpoint store.Endpoint
+	now      time.Time
+	rollups  map[store.Grain][]store.Rollup
+}
+
+// pastOf reads the hours and the days of the windows, each with one query.
+func (s *Server) pastOf(ctx context.Context, e store.Endpoint, ws ...window) (past, error) {
+	p := past{e, time.Now(), map[store.Grain][]store.Rollup{}}
+	begins := map[store.Grain]time.Time{}
+	for _, w := range ws {
+		if from := w.from(p.now); begins[w.grain].IsZero() || from.Before(begins[w.grain]) {
+			begins[w.grain] = from
+		}
+	}
+	for grain, from := range begins {
+		var err error
+		if p.rollups[grain], err = s.read.Uptime(ctx, e.ID, grain, from, p.now); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// in returns the roll-ups of a window.
+func (p past) in(w window) []store.Rollup {
+	from, all := w.from(p.now), p.rollups[w.grain]
+	i, _ := slices.BinarySearchFunc(all, from, func(r store.Rollup, t time.Time) int { return r.Begin.Compare(t) })
+	return all[i:]
+}
+
+// sum adds up a window of what was read.
+func (s *Server) sum(p past, w window) (Uptime, error) {
+	var sum store.Rollup
+	for _, r := range p.in(w) {
+		if err := sum.Merge(r); err != nil {
+			return Uptime{}, err
+		}
 	}
 	u := Uptime{
-		Window:    window,
-		From:      Time{from},
-		To:        Time{now},
+		Window:    w.name,
+		From:      Time{w.from(p.now)},
+		To:        Time{p.now},
 		Checks:    sum.Counts,
+		Classes:   sum.Classes,
 		LatencyMS: quantiles(sum.Latencies, ""),
 		Steps:     stepQuantiles(sum.Latencies),
+	}
+	if u.Classes == nil {
+		u.Classes = map[probe.Class]int{}
 	}
 	if percent, measured := sum.Counts.Uptime(); measured {
 		u.Uptime = new(floor3(percent))
 	}
-	begin := from
-	if e.CreatedAt.After(begin) {
-		begin = e.CreatedAt
-	}
-	u.Coverage = s.coverage(e.Schedule, now.Sub(begin), sum.Counts.Total(), locations)
+	v := s.survey(p, w)
+	u.Coverage, u.Gaps = v.coverage(), v.gaps()
 	return u, nil
-}
-
-// addUp merges hours of one endpoint, and counts the locations they were measured from.
-func addUp(hours []store.Rollup) (sum store.Rollup, locations int, err error) {
-	seen := map[string]bool{}
-	for _, h := range hours {
-		sum.Counts = sum.Counts.Plus(h.Counts)
-		if err := sum.Latencies.Merge(h.Latencies); err != nil {
-			return sum, 0, err
-		}
-		seen[h.Location] = true
-	}
-	return sum, len(seen), nil
-}
-
-// coverage is the share of the checks due in a stretch of time that were made, in per cent. Checks made out of turn, to
-// confirm a failure or on demand, do not lift it over 100.
-func (s *Server) coverage(schedule string, stretch time.Duration, made, locations int) float64 {
-	period, err := s.cfg.Period(schedule)
-	if err != nil || period <= 0 || made == 0 {
-		return 0
-	}
-	due := float64(stretch/period) * float64(max(1, locations))
-	return floor3(min(100, 100*float64(made)/max(1, due)))
 }
 
 // floor3 cuts a percentage to three digits. Cutting, not rounding: 99.9999 is not 100.

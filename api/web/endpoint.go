@@ -27,11 +27,16 @@ type EndpointPage struct {
 	Pointing   store.Status   // where those checks point
 	Unsettled  *probe.Failure // what they found
 
-	Last        *Check // nil when there is none
+	Checked     time.Time     // when the latest check began; zero when there was none
+	Took        time.Duration // how long that took
+	Last        *Check        // the newest check that is kept; nil when there is none
 	Height      *uint64
 	HeightSince time.Time
 
+	Places []PlaceRow // empty when there is one only
+
 	Windows   []Window
+	Hours     []Slot       // of the last 24 hours, oldest first
 	Latencies []LatencyRow // of the last 24 hours; whole checks first
 
 	Checks  []Check
@@ -49,6 +54,17 @@ func (EndpointPage) template() string { return "endpoint" }
 
 // Verdicts are those that the list of checks can be narrowed to.
 func (EndpointPage) Verdicts() []probe.Verdict { return probe.Verdicts() }
+
+// PlaceRow is an endpoint as seen from one location.
+type PlaceRow struct {
+	Location string
+	Status   store.Status
+	Since    time.Time
+	Checked  time.Time // zero when never
+	Took     time.Duration
+	Failure  *probe.Failure // why Status is not up
+	Dropped  bool           // the endpoint is no longer probed from there
+}
 
 // Window is an endpoint's uptime over some time.
 type Window struct {

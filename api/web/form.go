@@ -14,6 +14,7 @@ type FormPage struct {
 	Form     EndpointForm
 	Kinds    []KindGroup
 	Channels []ChannelOption
+	Known    []string // locations there are
 	Problems Problems
 	Test     *Check // what a test saw; nil when none was made
 }
@@ -51,18 +52,21 @@ type EndpointForm struct {
 	OAuthID, OAuthSecret, OAuthTokenURL              string
 	KeptOAuthSecret                                  bool // a client secret is kept while OAuthSecret is empty
 	ContractNotices                                  bool
+
+	Locations string // separated by commas or line breaks; empty for all
+	Quorum    string // a number, or empty for the majority
 }
 
 // MoreSet reports whether anything among the settings that most endpoints leave alone is set.
 func (f EndpointForm) MoreSet() bool {
 	return f.ExpectPath != "" || f.ExpectEquals != "" || f.ExpectRegex != "" || f.ExpectCEL != "" || f.Chain != "" || f.Subscribe ||
 		f.CanaryTool != "" || f.CanaryArguments != "" || f.CA != "" || f.Insecure || f.OAuthID != "" || f.OAuthSecret != "" ||
-		f.OAuthTokenURL != "" || f.ContractNotices
+		f.OAuthTokenURL != "" || f.ContractNotices || f.Locations != "" || f.Quorum != ""
 }
 
 // More reports whether something is wrong among those settings.
 func (ps Problems) More() bool {
-	for _, field := range []string{"request.expect", "chain", "subscribe", "canary", "tls", "oauth", "contract_notices"} {
+	for _, field := range []string{"request.expect", "chain", "subscribe", "canary", "tls", "oauth", "contract_notices", "locations", "quorum"} {
 		if ps.Any(field) {
 			return true
 		}
@@ -133,7 +137,7 @@ func (ps Problems) Any(field string) bool {
 
 // fieldOf returns the field of the form in which a problem's field was typed.
 func fieldOf(field string) string {
-	for _, list := range []string{"tags", "channels"} {
+	for _, list := range []string{"tags", "channels", "locations"} {
 		if strings.HasPrefix(field, list+"[") {
 			return list
 		}
@@ -159,7 +163,7 @@ var labels = map[string]string{
 	"subscribe": "Subscription", "canary": "Canary", "canary.tool": "Canary tool", "canary.arguments": "Arguments",
 	"tls": "TLS", "tls.ca": "CA certificates", "tls.client_key": "Client key", "tls.insecure": "Accept any certificate",
 	"oauth": "OAuth", "oauth.client_id": "Client id", "oauth.client_secret": "Client secret", "oauth.token_url": "Token URL",
-	"contract_notices": "Changes of the tool list", "command": "Command",
+	"contract_notices": "Changes of the tool list", "locations": "Locations", "quorum": "Quorum", "command": "Command",
 }
 
 // Label returns the words on the form for a field.

@@ -142,8 +142,10 @@ func endpointDown() web.EndpointPage {
 		Schedule: "@every 60s", Timeout: 15 * time.Second, Tags: []string{"prod"}, Channels: channelRows(),
 		Status: store.StatusDown, Since: before(12 * time.Minute), Failure: rpcFailure(),
 		Confirming: 1, Pointing: store.StatusGated, Unsettled: &probe.Failure{Step: "initialize", Class: probe.ClassAuthRequired, Code: 401},
-		Last: &last, Height: &height, HeightSince: before(42 * time.Second),
+		Last: &last, Checked: last.StartedAt, Took: last.Duration, Height: &height, HeightSince: before(42 * time.Second),
+		Places:    places(),
 		Windows:   windows(),
+		Hours:     hours(),
 		Latencies: latencies(),
 		Checks:    []web.Check{last, badCheck("chk_8", 69*time.Second), goodCheck("chk_7", 129*time.Second), goodCheck("chk_6", 189*time.Second)},
 		Verdict:   probe.Down, Older: "/endpoints/weather?cursor=x", Newest: "/endpoints/weather",
@@ -151,6 +153,25 @@ func endpointDown() web.EndpointPage {
 		Contracts: contracts(),
 		Events:    []web.Event{{At: before(30 * time.Hour), Severity: "breaking", Title: "The tool list changed (1 breaking, 1 harmless)"}},
 	}
+}
+
+func places() []web.PlaceRow {
+	return []web.PlaceRow{
+		{Location: "ams", Status: store.StatusUp, Since: before(300 * time.Hour), Checked: before(20 * time.Second), Took: 84 * time.Millisecond},
+		{Location: "fra", Status: store.StatusDown, Since: before(12 * time.Minute), Checked: before(9 * time.Second), Took: 2 * time.Second, Failure: rpcFailure()},
+		{Location: "lon", Status: store.StatusPending},
+		{Location: "nyc", Status: store.StatusUp, Since: before(3000 * time.Hour), Checked: before(1000 * time.Hour), Took: time.Second, Dropped: true},
+	}
+}
+
+func hours() []web.Slot {
+	hours := make([]web.Slot, 25)
+	for i := range hours {
+		hours[i] = web.Slot{Begin: now.Truncate(time.Hour).Add(time.Duration(i-24) * time.Hour), Hour: true, Uptime: per(100), Counts: store.Counts{Up: 60}}
+	}
+	hours[3].Uptime, hours[3].Counts, hours[3].Missed = nil, store.Counts{}, true
+	hours[24].Uptime, hours[24].Counts = per(40), store.Counts{Up: 2, Down: 3, Unknown: 1}
+	return hours
 }
 
 func contracts() []web.Contract {
@@ -218,6 +239,7 @@ func formMistakes() web.FormPage {
 	p.Form.Channels = []string{"ch_1"}
 	p.Form.OAuthID, p.Form.OAuthSecret, p.Form.CA, p.Form.ExpectEquals = "me", "s3cret", "-----BEGIN", `{"a": 1}`
 	p.Form.CanaryTool, p.Form.CanaryArguments, p.Form.Insecure, p.Form.Subscribe, p.Form.ContractNotices = "ping", "{}", true, true, true
+	p.Form.Locations, p.Form.Quorum, p.Known = "fra, fra", "3", []string{"ams", "fra"}
 	p.Problems = web.Problems{
 		{Field: "url", Message: `has the unsupported scheme "ftp": use http or https`},
 		{Field: "name", Message: "is taken by another endpoint"},
@@ -231,6 +253,8 @@ func formMistakes() web.FormPage {
 		{Field: "schedule", Message: "expected 5 fields or a descriptor such as @every 60s"},
 		{Field: "timeout", Message: "must be at most 5m0s"},
 		{Field: "degraded_over", Message: "must not be negative"},
+		{Field: "locations[1]", Message: "stands there twice"},
+		{Field: "quorum", Message: "is larger than the 2 locations"},
 		{Field: "confirm.failures", Message: "must be between 1 and 100"},
 		{Field: "confirm.successes", Message: "must be between 1 and 100"},
 		{Field: "confirm.after", Message: "must be longer than zero"},
@@ -336,12 +360,16 @@ func statusCalm() web.StatusPage {
 }
 
 func statusEndpoint() web.StatusEndpointPage {
-	var days []web.Day
+	var days []web.Slot
 	for i := range 90 {
-		d := web.Day{Date: before(time.Duration(89-i) * 24 * time.Hour), Uptime: per(100), Counts: store.Counts{Up: 1440}}
+		d := web.Slot{Begin: before(time.Duration(89-i) * 24 * time.Hour), Uptime: per(100), Counts: store.Counts{Up: 1440}}
 		switch {
 		case i < 30:
-			d.Uptime, d.Counts = nil, store.Counts{}
+			d.Uptime, d.Counts, d.Before = nil, store.Counts{}, true
+		case i == 33, i == 34:
+			d.Uptime, d.Counts, d.Missed = nil, store.Counts{}, true
+		case i == 40:
+			d.Uptime, d.Counts = nil, store.Counts{Unknown: 12}
 		case i == 47:
 			d.Uptime = per(99.4)
 		case i == 61:
@@ -353,6 +381,7 @@ func statusEndpoint() web.StatusEndpointPage {
 	}
 	return web.StatusEndpointPage{
 		Frame: web.Frame{Now: now, Version: "0.1.0"}, Endpoint: web.PublicRow{Slug: "weather", Name: "Weather", Status: store.StatusDown, Since: before(12 * time.Minute)},
+		Places:  []web.PlaceRow{{Location: "ams", Status: store.StatusUp, Since: before(300 * time.Hour)}, {Location: "fra", Status: store.StatusDown, Since: before(12 * time.Minute)}, {Location: "lon", Status: store.StatusPending}},
 		Windows: windows(), Days: days, Incidents: status().Open,
 	}
 }

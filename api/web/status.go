@@ -1,7 +1,6 @@
 package web
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/rollcallhq/rollcall/store"
@@ -47,43 +46,10 @@ func (i PublicIncident) Lasted(now time.Time) time.Duration {
 type StatusEndpointPage struct {
 	Frame
 	Endpoint  PublicRow
+	Places    []PlaceRow // empty when there is one only; without failures
 	Windows   []Window
-	Days      []Day // oldest first
+	Days      []Slot // oldest first
 	Incidents []PublicIncident
 }
 
 func (StatusEndpointPage) template() string { return "status_endpoint" }
-
-// Day is one day of an endpoint's history.
-type Day struct {
-	Date   time.Time
-	Uptime *float64 // nil when nothing was measured
-	Counts store.Counts
-}
-
-// Level puts a day into one of five classes, told apart by height as well as by colour.
-func (d Day) Level() string {
-	switch {
-	case d.Uptime == nil:
-		return "none"
-	case *d.Uptime >= 100 && d.Counts.Degraded == 0:
-		return "full"
-	case *d.Uptime >= 99:
-		return "good"
-	case *d.Uptime >= 90:
-		return "poor"
-	}
-	return "bad"
-}
-
-// Words describe a day for those who cannot see or hover.
-func (d Day) Words() string {
-	if d.Uptime == nil {
-		return day(d.Date) + ": not measured"
-	}
-	words := fmt.Sprintf("%s: %s up", day(d.Date), percent(d.Uptime))
-	if d.Counts.Degraded > 0 {
-		words += fmt.Sprintf(", %d degraded %s", d.Counts.Degraded, plural(d.Counts.Degraded, "check", "checks"))
-	}
-	return words
-}

@@ -92,6 +92,7 @@ var meanings = map[probe.Class]meaning{
 	probe.ClassProbeError:         {"the request could not be made", "Look at the endpoint's settings: the probe could not turn them into a request."},
 	probe.ClassEgressBlocked:      {"the address may not be dialled", "The host resolves to an address outside of what this service may reach. An operator can allow it with --allow-private."},
 	probe.ClassProbeRejected:      {"the server refused the form of our request", "The server is alive. The mistake may be on the side of the probe; please report it."},
+	probe.ClassLocationOffline:    {"the location lost its own network", "Nothing is known of the endpoint: the location that asked could reach nobody. Look at the network there."},
 	probe.ClassDNS:                {"the host name has no address", "Check the name's DNS records and whether the domain has expired."},
 	probe.ClassConnect:            {"no connection", "Nothing accepts connections there, or something between drops them. Check that the process runs, its port, and firewalls."},
 	probe.ClassTLS:                {"the TLS handshake failed", "Check the certificate: its expiry, its names, and that the whole chain is sent."},
