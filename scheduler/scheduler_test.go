@@ -73,11 +73,11 @@ func (w *world) probe(ctx context.Context, t probe.Target) probe.Result {
 func (w *world) record(_ context.Context, c store.Check) (store.Outcome, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e := store.NewEndpoint()
-	a := store.Advance(e, w.states[c.EndpointID], nil, c, alerts.Judge)
-	w.states[c.EndpointID] = a.State
+	s := store.Standing{Endpoint: store.NewEndpoint(), Places: []store.Place{{Location: c.Location, State: w.states[c.EndpointID]}}}
+	store.Advance(&s, c, alerts.Rules(scheduler.Period), c.Result.StartedAt)
+	w.states[c.EndpointID] = s.Places[0].State
 	w.checks[c.EndpointID] = append(w.checks[c.EndpointID], c)
-	return store.Outcome{Kept: true, State: a.State}, nil
+	return store.Outcome{Kept: true, State: s.Places[0].State}, nil
 }
 
 func (w *world) of(id string) []store.Check {

@@ -19,17 +19,14 @@ type silent struct {
 	asked int
 }
 
-func (s *silent) Endpoints(ctx context.Context, _ store.EndpointFilter) (store.Page[store.Overview], error) {
+func (s *silent) Roster(ctx context.Context) ([]store.Member, error) {
 	s.asked++
 	<-ctx.Done()
-	return store.Page[store.Overview]{}, ctx.Err()
+	return nil, ctx.Err()
 }
 
-func (s *silent) Prune(ctx context.Context, _ time.Time, _ int) (int, error) {
+func (s *silent) Tend(ctx context.Context, _ store.Retention) (int, error) {
 	s.asked++
-	if s.asked == 1 {
-		return pruneGroup, nil // the connection breaks between two groups
-	}
 	<-ctx.Done()
 	return 0, ctx.Err()
 }
@@ -37,7 +34,7 @@ func (s *silent) Prune(ctx context.Context, _ time.Time, _ int) (int, error) {
 func TestUpkeepGoesOnAfterAQuestionThatIsNeverAnswered(t *testing.T) {
 	for name, upkeep := range map[string]func(*service) func(context.Context) error{
 		"read endpoints": func(s *service) func(context.Context) error { return s.follow },
-		"prune checks":   func(s *service) func(context.Context) error { return s.prune },
+		"tend history":   func(s *service) func(context.Context) error { return s.tend },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -53,7 +50,7 @@ func TestUpkeepGoesOnAfterAQuestionThatIsNeverAnswered(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
-				if err := every(ctx, pruneEvery, s.logged(name, upkeep(s))); err != nil {
+				if err := every(ctx, tendEvery, s.logged(name, upkeep(s))); err != nil {
 					t.Fatal(err)
 				}
 				if got := strings.Count(log.String(), name); got != 5 || db.asked < 5 {

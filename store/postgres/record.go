@@ -27,7 +27,11 @@ func (db *DB) Record(ctx context.Context, checks []store.Check, judge store.Judg
 		return nil, err
 	}
 	for attempt := 1; ; attempt++ {
-		outcomes, err := db.record(ctx, checks, judge, attempt > 1)
+		try := db.recordKnown
+		if attempt > 1 {
+			try = db.recordLocked
+		}
+		outcomes, err := try(ctx, checks, judge)
 		switch {
 		case err == nil:
 			return outcomes, nil
@@ -51,33 +55,60 @@ func overtaken(err error) bool {
 	return inTheWay(err) || hasCode(err, divisionByZero, uniqueViolation, checkViolation)
 }
 
-// record writes the checks once. Only when it is wary does it look for checks that are kept already and leases that were
-// lost: both are rare, and keep the group from being written where they are overlooked.
-func (db *DB) record(ctx context.Context, checks []store.Check, judge store.Judge, wary bool) ([]store.Outcome, error) {
-	group := map[string]*known{}
-	if !wary {
-		group = db.memory.take(endpointIDs(checks))
-	}
+// recordKnown writes the checks as if nobody else had written anything, no check were kept already and no lease lost: where
+// one of these is not so, it fails and has changed nothing.
+func (db *DB) recordKnown(ctx context.Context, checks []store.Check, judge store.Judge) ([]store.Outcome, error) {
+	group := db.memory.take(endpointIDs(checks))
 	if err := db.load(ctx, checks, group); err != nil {
 		return nil, err
 	}
-	ledger := &store.Ledger{Standings: make(map[string]*store.Standing, len(group)), Now: time.Now()}
-	for id, k := range group {
-		ledger.Standings[id] = k.standing
-	}
-	if wary {
-		if err := db.beWary(ctx, checks, group, ledger); err != nil {
-			return nil, err
-		}
-	}
-	entries := ledger.Enter(checks, judge)
-	if len(entries.Checks) > 0 {
-		if err := db.enter(ctx, entries, group); err != nil {
-			return nil, err
-		}
+	entries := newLedger(checks, group).Enter(checks, judge)
+	if err := db.enter(ctx, db.pool, entries, group); err != nil {
+		return nil, err
 	}
 	db.memory.put(group)
 	return entries.Outcomes, nil
+}
+
+// recordLocked writes the checks while nobody else can, having looked for what recordKnown takes for granted.
+func (db *DB) recordLocked(ctx context.Context, checks []store.Check, judge store.Judge) ([]store.Outcome, error) {
+	ids := endpointIDs(checks)
+	if err := db.load(ctx, checks, map[string]*known{}); err != nil { // makes the places that are missing
+		return nil, err
+	}
+	group := map[string]*known{}
+	var entries store.Entries
+	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `SELECT 1 FROM places WHERE endpoint_id = ANY ($1) ORDER BY num FOR NO KEY UPDATE`, ids)
+		if err != nil {
+			return err
+		}
+		if err := readKnown(ctx, tx, ids, group); err != nil {
+			return err
+		}
+		ledger := newLedger(checks, group)
+		if err := lookOut(ctx, tx, checks, group, ledger); err != nil {
+			return err
+		}
+		entries = ledger.Enter(checks, judge)
+		return db.enter(ctx, tx, entries, group)
+	})
+	if err != nil {
+		return nil, err
+	}
+	db.memory.put(group)
+	return entries.Outcomes, nil
+}
+
+// newLedger returns a ledger of the endpoints that the checks are of and that are there.
+func newLedger(checks []store.Check, group map[string]*known) *store.Ledger {
+	ledger := &store.Ledger{Standings: make(map[string]*store.Standing, len(group)), Now: time.Now()}
+	for _, c := range checks {
+		if k := group[c.EndpointID]; k != nil && k.rows[c.Location] != nil {
+			ledger.Standings[c.EndpointID] = k.standing
+		}
+	}
+	return ledger
 }
 
 func endpointIDs(checks []store.Check) []string {
@@ -89,15 +120,19 @@ func endpointIDs(checks []store.Check) []string {
 	return slices.Compact(ids)
 }
 
-// beWary fills in which checks are kept already and which leases are lost.
-func (db *DB) beWary(ctx context.Context, checks []store.Check, group map[string]*known, ledger *store.Ledger) error {
+// lookOut fills in which checks are kept already and which leases are lost.
+func lookOut(ctx context.Context, q sender, checks []store.Check, group map[string]*known, ledger *store.Ledger) error {
 	ledger.Kept, ledger.Lost = map[store.Slot]bool{}, map[store.Fence]bool{}
 	var nums []int32
 	var times []time.Time
 	places := map[int32]store.Check{}
 	for _, c := range checks {
 		if k := group[c.EndpointID]; k != nil {
-			num := k.rows[c.Location].num
+			r := k.rows[c.Location]
+			if r == nil {
+				continue // it was made and is gone again, with its endpoint
+			}
+			num := r.num
 			nums, times = append(nums, num), append(times, c.ScheduledAt)
 			places[num] = c
 		}
@@ -132,11 +167,16 @@ func (db *DB) beWary(ctx context.Context, checks []store.Check, group map[string
 			return err
 		})
 	}
-	return db.pool.SendBatch(ctx, &batch).Close()
+	return q.SendBatch(ctx, &batch).Close()
 }
 
-// enter writes what a group of checks changes, and notes it in group.
-func (db *DB) enter(ctx context.Context, e store.Entries, group map[string]*known) error {
+// enter writes what a group of checks changes, and notes it in group. Sent by the pool, the batch is a transaction of its own
+// in one round trip: Postgres makes one of what is sent before it is asked to synchronise
+// (https://www.postgresql.org/docs/15/protocol-flow.html#PROTOCOL-FLOW-PIPELINING).
+func (db *DB) enter(ctx context.Context, q sender, e store.Entries, group map[string]*known) error {
+	if len(e.Checks) == 0 {
+		return nil
+	}
 	tools, err := db.toolsBefore(ctx, e.Contracts)
 	if err != nil {
 		return err
@@ -177,7 +217,7 @@ func (db *DB) enter(ctx context.Context, e store.Entries, group map[string]*know
 	if err := sums.queue(&batch); err != nil {
 		return err
 	}
-	if err := db.sendAtomic(ctx, &batch); err != nil {
+	if err := q.SendBatch(ctx, &batch).Close(); err != nil {
 		return err
 	}
 	for _, p := range e.Places {
@@ -185,12 +225,6 @@ func (db *DB) enter(ctx context.Context, e store.Entries, group map[string]*know
 	}
 	written.done()
 	return nil
-}
-
-// sendAtomic runs a batch as one transaction in one round trip: Postgres makes a transaction of what is sent before it is
-// asked to synchronise (https://www.postgresql.org/docs/15/protocol-flow.html#PROTOCOL-FLOW-PIPELINING).
-func (db *DB) sendAtomic(ctx context.Context, batch *pgx.Batch) error {
-	return db.pool.SendBatch(ctx, batch).Close()
 }
 
 // fences are the leases that a group needs, column by column.

@@ -94,10 +94,22 @@ func (w *where) and(condition string, args ...any) {
 	w.conditions = append(w.conditions, condition)
 }
 
+// cleanAll returns texts as they can be looked for: what cannot be kept is looked for in vain.
+func cleanAll(texts []string) []string {
+	clean := make([]string, 0, len(texts))
+	for _, text := range texts {
+		clean = append(clean, store.CleanText(text))
+	}
+	return clean
+}
+
 // arg adds an argument and returns what stands for it in the query.
 func (w *where) arg(arg any) string {
-	if text, ok := arg.(string); ok {
-		arg = store.CleanText(text) // what cannot be kept is looked for in vain
+	switch texts := arg.(type) {
+	case string:
+		arg = store.CleanText(texts) // what cannot be kept is looked for in vain
+	case []string:
+		arg = cleanAll(texts)
 	}
 	w.args = append(w.args, arg)
 	return "$" + strconv.Itoa(len(w.args))

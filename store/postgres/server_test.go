@@ -66,7 +66,7 @@ func TestAServerThatGoesAwayAndComesBack(t *testing.T) {
 	}
 	at := time.Now()
 	group := []store.Check{store.NewCheck(e.ID, "default", at, probe.Result{StartedAt: at, Verdict: probe.Up})}
-	believe := func(_ store.Endpoint, s store.State, _ store.Check) store.State { return s }
+	believe := store.Judge{Check: func(_ store.Endpoint, s store.State, _ store.Check) store.State { return s }}
 
 	server.Stop(t)
 	if _, err := db.Record(t.Context(), group, believe); !store.IsFailure(err) {

@@ -79,7 +79,7 @@ func (db *DB) Counts(ctx context.Context, endpointIDs []string, grain store.Grai
 		UNION ALL
 		SELECT p.endpoint_id, 0, 0, 0, 0, 0, p.sums
 		FROM places p
-		WHERE p.endpoint_id = ANY ($1) AND p.hour >= $3`, endpointIDs, keyOf(grain, from), from)
+		WHERE p.endpoint_id = ANY ($1) AND p.hour >= $3`, cleanAll(endpointIDs), keyOf(grain, from), from)
 	if err != nil {
 		return nil, explain("count verdicts", err)
 	}
