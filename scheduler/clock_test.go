@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -97,6 +98,24 @@ func (s *starts) note(url string) {
 	}
 	s.times = append(s.times, time.Now())
 	s.byURL[url] = append(s.byURL[url], time.Now())
+}
+
+// of returns when a URL was asked.
+func (s *starts) of(url string) []time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.byURL[url])
+}
+
+// all returns when each URL was asked.
+func (s *starts) all() map[string][]time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[string][]time.Time{}
+	for url, times := range s.byURL {
+		all[url] = slices.Clone(times)
+	}
+	return all
 }
 
 // perSecond counts the starts in each second of a period.
@@ -193,10 +212,10 @@ func TestARestartNeitherBunchesNorSkips(t *testing.T) {
 		stop = begin()
 		time.Sleep(10 * time.Minute)
 		stop()
-		if len(seen.byURL) != len(ids) {
-			t.Fatalf("%d endpoints were probed, want %d", len(seen.byURL), len(ids))
+		if got := len(seen.all()); got != len(ids) {
+			t.Fatalf("%d endpoints were probed, want %d", got, len(ids))
 		}
-		for url, times := range seen.byURL {
+		for url, times := range seen.all() {
 			for i := 1; i < len(times); i++ {
 				if gap := times[i].Sub(times[i-1]); gap != time.Minute {
 					t.Fatalf("%s was probed %s after the time before, want a minute, the restart notwithstanding", url, gap)
@@ -320,7 +339,7 @@ func TestAClockThatJumps(t *testing.T) {
 						t.Errorf("%d starts in second %d after the jump, want about 10 as ever", n, second)
 					}
 				}
-				for url, times := range seen.byURL {
+				for url, times := range seen.all() {
 					last := times[len(times)-1]
 					if wait := began.Add(5 * time.Minute).Sub(last); wait > time.Minute {
 						t.Fatalf("%s was last probed %s ago", url, wait)
@@ -394,15 +413,15 @@ func TestAJumpLeavesConfirmationsAndPausesAsLongAsTheyWere(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				wall.jump(by)
 				time.Sleep(7 * time.Second)
-				if times := seen.byURL["https://down.example/mcp"]; len(times) != 2 || times[1].Sub(times[0]) < 5*time.Second {
+				if times := seen.of("https://down.example/mcp"); len(times) != 2 || times[1].Sub(times[0]) < 5*time.Second {
 					t.Errorf("probed at %v, want the first check confirmed 5s after the jump", times)
 				}
 				time.Sleep(9 * time.Minute)
-				if times := seen.byURL["https://away.example/mcp"]; len(times) != 1 {
+				if times := seen.of("https://away.example/mcp"); len(times) != 1 {
 					t.Errorf("probed at %v, want it left alone for the ten minutes it asked for", times)
 				}
 				time.Sleep(4 * time.Minute)
-				if times := seen.byURL["https://away.example/mcp"]; len(times) != 2 {
+				if times := seen.of("https://away.example/mcp"); len(times) != 2 {
 					t.Errorf("probed at %v, want it probed again after ten minutes", times)
 				}
 			})

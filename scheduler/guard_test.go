@@ -31,6 +31,8 @@ type location struct {
 	cut      atomic.Bool // no network at all
 	dials    atomic.Int64
 	broken   sync.Map // URLs that fail for reasons of their own
+	fixed    sync.Map // URLs and the results of asking them
+	late     sync.Map // URLs that take 14 seconds to fail
 
 	mu   sync.Mutex
 	told []string
@@ -73,8 +75,15 @@ func locate(t *testing.T, references ...string) *location {
 // answer fails without a network, and at addresses near by does not need one.
 func (l *location) answer(ctx context.Context, target probe.Target) probe.Result {
 	time.Sleep(20 * time.Millisecond)
+	if r, ok := l.fixed.Load(target.URL); ok {
+		return r.(probe.Result)
+	}
 	if _, broken := l.broken.Load(target.URL); broken {
 		return networkFailure(probe.ClassConnect, "connection refused")
+	}
+	if _, late := l.late.Load(target.URL); late {
+		time.Sleep(14 * time.Second)
+		return networkFailure(probe.ClassTimeout, "no connection after 14s")
 	}
 	remote := "198.51.100.7:443"
 	if host := hostOf(target.URL); host != "" {
@@ -325,14 +334,7 @@ func TestAProbeThatBeganWithoutANetworkIsUnknownWhenItIsBack(t *testing.T) {
 		l.know(t, slow)
 		l.cut.Store(true)
 		time.Sleep(2 * time.Minute)
-		answer := l.world.answer
-		l.world.answer = func(ctx context.Context, target probe.Target) probe.Result {
-			if target.URL == slow.URL {
-				time.Sleep(14 * time.Second)
-				return networkFailure(probe.ClassTimeout, "no connection after 14s")
-			}
-			return answer(ctx, target)
-		}
+		l.late.Store(slow.URL, true)
 		for _, want := range []string{"unknown location_offline", "down timeout"} {
 			checked := make(chan error, 1)
 			go func() {
@@ -382,7 +384,7 @@ func TestOnlyWhatTheNetworkMayHaveDoneIsExcused(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := locate(t)
 				l.cut.Store(true)
-				l.world.answer = func(context.Context, probe.Target) probe.Result { return tc.result }
+				l.fixed.Store("https://a.example/mcp", tc.result)
 				e := endpoint("a")
 				e.Schedule = "@daily"
 				l.know(t, e)
