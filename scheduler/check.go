@@ -112,13 +112,13 @@ func (s *Scheduler) check(ctx context.Context, j job) (store.Check, error) {
 		s.free(j)
 		return store.Check{}, ErrLeaseLost
 	}
-	started := time.Now()
-	result, err := s.probe(ctx, j)
+	target, started := j.target(), time.Now()
+	result, err := s.probe(ctx, j, target)
 	s.free(j)
 	if err != nil {
 		return store.Check{}, err
 	}
-	result, err = s.guard.judge(ctx, s.target(j), started, result)
+	result, err = s.guard.judge(ctx, target, started, result)
 	if err != nil {
 		s.metrics.discard(err)
 		return store.Check{}, err
@@ -147,8 +147,8 @@ func (s *Scheduler) lease(endpointID string) (epoch int64, ours bool) {
 	return s.cfg.Lease(endpointID)
 }
 
-// probe asks the endpoint of j.
-func (s *Scheduler) probe(ctx context.Context, j job) (r probe.Result, err error) {
+// probe asks the endpoint of j, with what its peers tell.
+func (s *Scheduler) probe(ctx context.Context, j job, t probe.Target) (r probe.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.metrics.panics.Inc()
@@ -156,7 +156,6 @@ func (s *Scheduler) probe(ctx context.Context, j job) (r probe.Result, err error
 			err = errors.New("probe panicked")
 		}
 	}()
-	t := s.target(j)
 	if s.cfg.Peers != nil {
 		t.Peers = s.cfg.Peers(ctx, j.endpoint.Name, t)
 	}
@@ -165,7 +164,7 @@ func (s *Scheduler) probe(ctx context.Context, j job) (r probe.Result, err error
 }
 
 // target is what a probe of j needs. The transcript is asked for each time: whether a check fails is known afterwards.
-func (s *Scheduler) target(j job) probe.Target {
+func (j job) target() probe.Target {
 	t := j.endpoint.Target(*j.state)
 	t.Transcript = true
 	return t
