@@ -112,13 +112,13 @@ func (s *Scheduler) check(ctx context.Context, j job) (store.Check, error) {
 		s.free(j)
 		return store.Check{}, ErrLeaseLost
 	}
-	started := time.Now()
-	result, err := s.probe(ctx, j)
+	target, started := j.target(), time.Now()
+	result, err := s.probe(ctx, j, target)
 	s.free(j)
 	if err != nil {
 		return store.Check{}, err
 	}
-	result, err = s.guard.judge(ctx, s.target(j), started, result)
+	result, err = s.guard.judge(ctx, target, started, result)
 	if err != nil {
 		s.metrics.discard(err)
 		return store.Check{}, err
@@ -153,8 +153,8 @@ func (s *Scheduler) stillOurs(endpointID string, epoch int64, since time.Time) b
 	return ours && now == epoch && (s.cfg.LeaseSince == nil || s.cfg.LeaseSince(endpointID, since))
 }
 
-// probe asks the endpoint of j.
-func (s *Scheduler) probe(ctx context.Context, j job) (r probe.Result, err error) {
+// probe asks the endpoint of j, with what its peers tell.
+func (s *Scheduler) probe(ctx context.Context, j job, t probe.Target) (r probe.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.metrics.panics.Inc()
@@ -162,7 +162,6 @@ func (s *Scheduler) probe(ctx context.Context, j job) (r probe.Result, err error
 			err = errors.New("probe panicked")
 		}
 	}()
-	t := s.target(j)
 	if s.cfg.Peers != nil {
 		t.Peers = s.cfg.Peers(ctx, j.endpoint.Name, t)
 	}
@@ -171,7 +170,7 @@ func (s *Scheduler) probe(ctx context.Context, j job) (r probe.Result, err error
 }
 
 // target is what a probe of j needs. The transcript is asked for each time: whether a check fails is known afterwards.
-func (s *Scheduler) target(j job) probe.Target {
+func (j job) target() probe.Target {
 	t := j.endpoint.Target(*j.state)
 	t.Transcript = true
 	return t

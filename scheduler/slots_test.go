@@ -294,7 +294,7 @@ func TestCheckNowTakesSlots(t *testing.T) {
 		if got := w.mostAtOnce(); got != 2 {
 			t.Errorf("%d probes of one host at once, want 2", got)
 		}
-		if took := time.Since(began); took != 5*time.Second {
+		if took := time.Since(began); took < 5*time.Second || took > 6*time.Second { // the last two may be of one endpoint
 			t.Errorf("ten checks of a second each, two at a time, took %s", took)
 		}
 	})

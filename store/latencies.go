@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -37,10 +38,11 @@ var sketchMapping = func() mapping.IndexMapping {
 	return m
 }()
 
-// minIndex and maxIndex are the bins of the shortest and the longest time.Duration that is not 0.
-var (
-	minIndex = sketchMapping.Index(Milliseconds(1))
-	maxIndex = sketchMapping.Index(Milliseconds(math.MaxInt64))
+// A time.Duration that is not 0 lies between the bins -691 and 1492. What is read may reach a little further: some stores of
+// the library write empty neighbours as well.
+const (
+	minIndex = -1024
+	maxIndex = 2047
 )
 
 // Add takes in the latencies of a check that found its endpoint up or degraded; others say nothing about speed.
@@ -379,8 +381,8 @@ func (l *Latencies) mergeJSON(data []byte) error {
 	if err := json.Unmarshal(data, &encoded); err != nil {
 		return fmt.Errorf("read latencies: %w", err)
 	}
-	for step, b := range encoded {
-		if err := l.mergeSketch(0, []byte(step), b); err != nil {
+	for _, step := range slices.Sorted(maps.Keys(encoded)) {
+		if err := l.mergeSketch(0, []byte(step), encoded[step]); err != nil {
 			return err
 		}
 	}

@@ -1,8 +1,8 @@
 package store
 
 import (
-	"encoding/binary"
 	"math"
+	"math/bits"
 
 	"github.com/DataDog/sketches-go/ddsketch/encoding"
 )
@@ -19,19 +19,20 @@ var (
 	contiguousFlag = encoding.NewFlag(encoding.FlagTypePositiveStore, encoding.BinEncodingContiguousCounts)
 )
 
-// appendSketch appends the length of the encoded sketch and the sketch.
+// appendSketch appends the length of the encoded sketch, as a varint of two bytes, and the sketch. It fits: there are no
+// more than 3,072 bins, and with maxTotal latencies in them the counts take 5 bytes each.
 func (s *sketch) appendSketch(data []byte) []byte {
 	begin := len(data)
-	data = append(data, 0, 0) // room for the length, which fits for all but a sum over years
-	data = s.encode(data)
+	data = s.encode(append(data, 0, 0))
 	n := len(data) - begin - 2
-	if n < 1<<14 {
-		data[begin], data[begin+1] = byte(n)|0x80, byte(n>>7) // a varint of two bytes
-		return data
-	}
-	encoded := append([]byte(nil), data[begin+2:]...)
-	data = binary.AppendUvarint(data[:begin], uint64(n))
-	return append(data, encoded...)
+	data[begin], data[begin+1] = byte(n)|0x80, byte(n>>7)
+	return data
+}
+
+// countedBin is a bin on its way into the encoding.
+type countedBin struct {
+	index int
+	n     uint64
 }
 
 // encode appends the sketch in the form that takes the least room.
@@ -40,66 +41,106 @@ func (s *sketch) encode(data []byte) []byte {
 		encoding.EncodeFlag(&data, zerosFlag)
 		encoding.EncodeVarfloat64(&data, float64(s.zeros))
 	}
-	var n, sparse, counts int // bins, and the bytes of their indexes and their counts
-	low, high := 0, 0
-	single := true
-	for index, count := range s.all {
-		if n == 0 {
-			low = index
-		} else {
-			sparse += encoding.Varint64Size(int64(index - high))
-		}
-		n, high = n+1, index
-		counts += encoding.Varfloat64Size(float64(count))
-		single = single && count == 1
+	var room [96]countedBin // the running hour of an endpoint is written with each check
+	bins := room[:0]
+	for index, n := range s.all {
+		bins = append(bins, countedBin{index, n})
 	}
-	if n == 0 {
+	if len(bins) == 0 {
 		return data
 	}
-	holes := high - low + 1 - n // each takes a byte where bins are contiguous
+	var deltas, counts int // bytes of the indexes behind the first, and of the counts
+	single := true
+	for i, b := range bins {
+		if i > 0 {
+			deltas += encoding.Varint64Size(int64(b.index - bins[i-1].index))
+		}
+		counts += countSize(b.n)
+		single = single && b.n == 1
+	}
+	holes := bins[len(bins)-1].index - bins[0].index + 1 - len(bins) // each takes a byte where bins are contiguous
 	switch {
-	case single && sparse <= counts+holes:
+	case single && deltas <= counts+holes:
 		encoding.EncodeFlag(&data, deltasFlag)
-		return s.encodeBins(data, n, false)
-	case sparse+counts < counts+holes:
+		return encodeDeltas(data, bins, false)
+	case deltas < holes:
 		encoding.EncodeFlag(&data, countsFlag)
-		return s.encodeBins(data, n, true)
+		return encodeDeltas(data, bins, true)
 	}
 	encoding.EncodeFlag(&data, contiguousFlag)
-	return s.encodeRange(data, low, high)
+	return encodeRange(data, bins)
 }
 
-func (s *sketch) encodeBins(data []byte, n int, counted bool) []byte {
-	encoding.EncodeUvarint64(&data, uint64(n))
+func encodeDeltas(data []byte, bins []countedBin, counted bool) []byte {
+	encoding.EncodeUvarint64(&data, uint64(len(bins)))
 	last := 0
-	for index, count := range s.all {
-		encoding.EncodeVarint64(&data, int64(index-last))
+	for _, b := range bins {
+		data = appendDelta(data, b.index-last)
 		if counted {
-			data = appendCount(data, count)
+			data = appendCount(data, b.n)
 		}
-		last = index
+		last = b.index
 	}
 	return data
 }
 
-func (s *sketch) encodeRange(data []byte, low, high int) []byte {
+func encodeRange(data []byte, bins []countedBin) []byte {
+	low, high := bins[0].index, bins[len(bins)-1].index
 	encoding.EncodeUvarint64(&data, uint64(high-low+1))
 	encoding.EncodeVarint64(&data, int64(low))
 	encoding.EncodeVarint64(&data, 1)
 	next := low
-	for index, count := range s.all {
-		for ; next < index; next++ {
+	for _, b := range bins {
+		for ; next < b.index; next++ {
 			data = append(data, 0)
 		}
-		data = appendCount(data, count)
+		data = appendCount(data, b.n)
 		next++
 	}
 	return data
 }
 
-func appendCount(data []byte, n uint64) []byte {
-	encoding.EncodeVarfloat64(&data, float64(n))
+// appendDelta is encoding.EncodeVarint64, with a short way for what is small.
+func appendDelta(data []byte, delta int) []byte {
+	if 0 <= delta && delta < 64 {
+		return append(data, byte(delta<<1))
+	}
+	encoding.EncodeVarint64(&data, int64(delta))
 	return data
+}
+
+// appendCount is encoding.EncodeVarfloat64, with a short way for what is small.
+func appendCount(data []byte, n uint64) []byte {
+	code, ok := shortCount(n)
+	switch {
+	case !ok:
+		encoding.EncodeVarfloat64(&data, float64(n))
+		return data
+	case code&0x7f == 0:
+		return append(data, byte(code>>7))
+	}
+	return append(data, byte(code>>7)|0x80, byte(code)&0x7f)
+}
+
+func countSize(n uint64) int {
+	code, ok := shortCount(n)
+	switch {
+	case !ok:
+		return encoding.Varfloat64Size(float64(n))
+	case code&0x7f == 0:
+		return 1
+	}
+	return 2
+}
+
+// shortCount returns what a count is in two bytes, seven bits of them in each: six bits of exponent and eight of mantissa,
+// of the number plus one. Where the last seven are 0 the first byte does.
+func shortCount(n uint64) (code uint64, ok bool) {
+	if n > 510 {
+		return 0, false
+	}
+	exponent := uint64(bits.Len64(n+1) - 1)
+	return exponent<<8 | (n+1)<<(8-exponent)&255, true
 }
 
 // mergeEncoded takes in an encoded sketch.
@@ -145,7 +186,7 @@ func (s *sketch) mergeDeltas(data []byte, counted bool) int {
 		return 0
 	}
 	if s.total == s.zeros && s.span == nil {
-		s.bins = make([]bin, 0, min(n, uint64(maxIndex-minIndex+1)))
+		s.bins = make([]bin, 0, min(n, maxIndex-minIndex+1))
 	}
 	index := int64(0)
 	for range n {
@@ -154,7 +195,7 @@ func (s *sketch) mergeDeltas(data []byte, counted bool) int {
 			return 0
 		}
 		at += size
-		if index += delta; index < int64(minIndex) || index > int64(maxIndex) {
+		if index += delta; index < minIndex || index > maxIndex {
 			return 0
 		}
 		count := uint64(1)
@@ -189,28 +230,23 @@ func (s *sketch) mergeRange(data []byte) int {
 	if n == 0 {
 		return at
 	}
-	if low < int64(minIndex) || low > int64(maxIndex) || n > uint64(int64(maxIndex)-low+1) || n > uint64(len(data)-at) {
+	if low < minIndex || low > maxIndex || n > uint64(maxIndex+1-low) || n > uint64(len(data)-at) {
 		return 0
 	}
-	var room [256]uint64
-	if s.total > s.zeros || s.span != nil || n > uint64(len(room)) {
-		total, size := addCounts(s.reach(int(low), int(low)+int(n)-1), data[at:])
-		if size == 0 {
-			return 0
-		}
+	if s.total == s.zeros && s.span == nil && n <= holdable {
+		size = s.holdRange(int(low), int(n), data[at:])
+	} else {
+		var total uint64
+		total, size = addCounts(s.reach(int(low), int(low)+int(n)-1), data[at:])
 		s.total += total
-		return at + size
 	}
-	counts := room[:n]
-	total, size := addCounts(counts, data[at:])
 	if size == 0 {
 		return 0
 	}
-	s.total += total
-	s.hold(int(low), counts)
 	return at + size
 }
 
+// addCount takes in one bin.
 func (s *sketch) addCount(index int, n uint64) {
 	if n == 0 {
 		return
@@ -225,38 +261,45 @@ func (s *sketch) addCount(index int, n uint64) {
 	s.reach(index, index)[0] += n
 }
 
-// hold makes bins of counts where there are none.
-func (s *sketch) hold(low int, counts []uint64) {
-	filled := 0
+// holdable is the range of bins up to which a sketch that is read is held as bins.
+const holdable = 256
+
+// holdRange makes bins of n counts, from the bin low on, where there is nothing yet.
+func (s *sketch) holdRange(low, n int, data []byte) (size int) {
+	var room [holdable]uint64
+	counts := room[:n]
+	s.total, size = addCounts(counts, data)
+	s.total += s.zeros
+	var filled, all uint64
 	for _, n := range counts {
-		if n > math.MaxUint16 {
-			copy(s.reach(low, low+len(counts)-1), counts)
-			return
-		}
-		if n > 0 {
-			filled++
-		}
+		filled += (n | -n) >> 63 // 1 unless n is 0, without a branch
+		all |= n
 	}
-	s.bins = make([]bin, 0, filled)
+	if all > math.MaxUint16 {
+		copy(s.reach(low, low+n-1), counts)
+		return size
+	}
+	bins, next := make([]bin, filled+1), uint64(0) // the last one takes what is written and not kept
 	for i, n := range counts {
-		if n > 0 {
-			s.bins = append(s.bins, bin{int16(low + i), uint16(n)})
-		}
+		bins[next] = bin{int16(low + i), uint16(n)}
+		next += (n | -n) >> 63
 	}
+	s.bins = bins[:filled:filled]
+	return size
 }
 
 // addCounts adds to each of counts what is written for it, and returns their sum and how many bytes they took. It is the
 // innermost loop of reading a year: a count of one or two bytes, as nearly all are, takes no branch that could be guessed
-// wrong. Such a count is six bits of exponent and eight of mantissa, of the number plus one.
+// wrong; see shortCount.
 func addCounts(counts []uint64, data []byte) (total uint64, size int) {
 	at := 0
 	for i := range counts {
 		if at+1 < len(data) {
 			first, second := uint64(data[at]), uint64(data[at+1])
 			two := first >> 7
-			bits := first&0x7f<<7 | second&-two
-			scaled := (256 | bits&255) << (bits >> 8 & 31)
-			if two&(second>>7) == 0 && scaled&255 == 0 && bits>>8 < 32 {
+			code := first&0x7f<<7 | second&-two
+			scaled := (256 | code&255) << (code >> 8 & 31)
+			if two&(second>>7) == 0 && scaled&255 == 0 && code>>8 < 32 {
 				n := scaled>>8 - 1
 				counts[i] += n
 				total += n

@@ -234,6 +234,7 @@ func answerStream(w http.ResponseWriter, text string) {
 
 // target is a targetServer in a process of its own.
 type target struct {
+	pid  int
 	port string
 	in   io.WriteCloser
 	out  *bufio.Reader
@@ -263,7 +264,7 @@ func startTarget(t testing.TB, delay time.Duration) *target {
 			t.Errorf("the target ended with %v", err)
 		}
 	})
-	p := &target{in: in, out: bufio.NewReader(out)}
+	p := &target{pid: cmd.Process.Pid, in: in, out: bufio.NewReader(out)}
 	p.port = p.line(t)
 	return p
 }
@@ -290,6 +291,12 @@ func (p *target) ask(t testing.TB, question string, answer any) {
 	if err := json.Unmarshal([]byte(p.line(t)), answer); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// processorTime is what the target has used.
+func (p *target) processorTime(t testing.TB) time.Duration {
+	t.Helper()
+	return familyTime(t, strconv.Itoa(p.pid))
 }
 
 // count returns how many checks began.

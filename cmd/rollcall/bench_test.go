@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/pprof"
 	"slices"
 	"strconv"
@@ -42,8 +44,10 @@ const (
 // BenchmarkWholeChain measures what the service makes of a schedule that asks for more than can be had: every endpoint
 // each second. Checks are counted in the database. cpu-ms/check is the processor time of the service and of all of Postgres
 // for one of them, rss-MB what the service holds at the end. x-loop compares with as many conversations of the same
-// requests at once by net/http alone (see target.loop), right after, with the same target. CHAINPROFILE=file
-// keeps a profile of the processor in that time alone, without the first checks and the loop: for one benchmark at a time.
+// requests at once by net/http alone (see target.loop), right after, with the same target. others-%cpu is how much of the
+// machine somebody else had meanwhile: figures are worth something when it is about nothing. CHAINPROFILE=file
+// keeps a profile of the processor in that time alone, without the first checks and the loop, and file.heap one of the
+// memory at its end: for one benchmark at a time.
 func BenchmarkWholeChain(b *testing.B) {
 	for _, c := range []struct {
 		name, kind, protocol string
@@ -88,18 +92,21 @@ func benchmarkChain(b *testing.B, kind, protocol string, endpoints int, driver, 
 	awaitWithin(b, 2*time.Minute, "every endpoint to be checked three times", func() bool { return target.count(b) > 3*endpoints })
 	db := openSQL(b, driver, database)
 	var checks int
-	var took, cpu, ours time.Duration
+	var took, cpu, ours, foreign time.Duration
 	profiled := profile(b)
 	for b.Loop() {
 		began, before, used, own := time.Now(), countChecks(b, db), processorTime(b, db), ownProcessorTime()
+		others := machineTime(b) - used - target.processorTime(b)
 		time.Sleep(chainWindow) // real sockets, which no bubble holds
 		took += time.Since(began)
 		checks += countChecks(b, db) - before
-		cpu += processorTime(b, db) - used
+		now := processorTime(b, db)
+		cpu += now - used
 		ours += ownProcessorTime() - own
+		foreign += machineTime(b) - now - target.processorTime(b) - others
 	}
-	profiled()
 	resident := residentMB(b, os.Getpid())
+	profiled()
 	s.wantUp()
 	s.stop()
 	loop, loopCPU := target.loop(b, protocol, endpoints, chainConcurrency, target.conversation(b), chainLoop)
@@ -112,6 +119,7 @@ func benchmarkChain(b *testing.B, kind, protocol string, endpoints int, driver, 
 	report(b, "cpu-ms/check", milliseconds(cpu)/float64(checks), want.cpu)
 	report(b, "own-cpu-ms/check", milliseconds(ours)/float64(checks), 0)
 	report(b, "rss-MB", resident, 0)
+	report(b, "others-%cpu", 100*float64(foreign)/float64(took)/float64(runtime.NumCPU()), 0)
 	b.ReportMetric(0, "ns/op") // an operation is a window
 }
 
@@ -132,6 +140,15 @@ func profile(b *testing.B) (end func()) {
 	return func() {
 		pprof.StopCPUProfile()
 		f.Close()
+		heap, err := os.Create(path + ".heap")
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer heap.Close()
+		runtime.GC() // the profile is as of the latest collection
+		if err := pprof.Lookup("heap").WriteTo(heap, 0); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
@@ -325,35 +342,55 @@ func ownProcessorTime() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
+// tick is what the kernel counts processor time in: USER_HZ, the same on all architectures of Linux.
+const tick = time.Second / 100
+
 // familyTime is what a process, its children, and those of them that have ended have used: all of Postgres, whose
 // processes are children of its first.
 func familyTime(t testing.TB, pid string) time.Duration {
 	t.Helper()
-	const tick = time.Second / 100 // USER_HZ, the same on all architectures of Linux
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ticks int64
+	var used time.Duration
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			continue // it has ended
 		}
 		// The name of the program, in brackets, may hold anything; behind it the fields go on with the third (proc(5)).
-		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-		itself, child := filepath.Base(filepath.Dir(path)) == pid, fields[1] == pid
-		for i, field := range fields[11:15] { // utime, stime, cutime and cstime
-			n, err := strconv.ParseInt(field, 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if itself || child && i < 2 {
-				ticks += n
-			}
+		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+		switch pid {
+		case filepath.Base(filepath.Dir(path)):
+			used += ticks(t, fields[11:15]) // utime, stime, cutime and cstime
+		case fields[1]:
+			used += ticks(t, fields[11:13])
 		}
 	}
-	return time.Duration(ticks) * tick
+	return used
+}
+
+// machineTime is what all processes have used since the machine was started.
+func machineTime(t testing.TB) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ticks(t, strings.Fields(string(text))[1:4]) // user, nice and system
+}
+
+func ticks(t testing.TB, fields []string) (sum time.Duration) {
+	t.Helper()
+	for _, field := range fields {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += time.Duration(n) * tick
+	}
+	return sum
 }
 
 // residentMB is how many megabytes a process holds in memory.
