@@ -2,8 +2,12 @@ package storetest
 
 import (
 	"errors"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -88,6 +92,41 @@ func testChecks(t *testing.T, fresh func(t testing.TB) Database) {
 		for _, id := range []string{"", "chk_none", "\x00"} {
 			_, err := s.Check(t.Context(), id)
 			wantNotFound(t, "Check", err)
+		}
+	})
+
+	t.Run("a check is found by its id, which follows from its slot", func(t *testing.T) {
+		s := fresh(t).open(t)
+		e, other := newEndpoint(t, s, "Weather"), newEndpoint(t, s, "Other")
+		here, there := checkFrom("here", e, start, probe.Up), checkFrom("there", e, start, probe.Degraded)
+		here.Transcript = spoken(e, start, probe.Up, "here").Transcript
+		there.Transcript = spoken(e, start, probe.Degraded, "there").Transcript
+		record(t, s, here, there, checkFrom("here", other, minutes(1), probe.Up))
+		for _, c := range []store.Check{here, there} {
+			if c.ID != store.CheckID(e.ID, c.Location, start) {
+				t.Errorf("id %q, want the one of its slot", c.ID)
+			}
+			got, err := s.Check(t.Context(), c.ID)
+			if err != nil || got.ID != c.ID || got.Location != c.Location || got.Result.Verdict != c.Result.Verdict {
+				t.Errorf("Check(%q) = %+v, %v, want the one from %s", c.ID, got, err, c.Location)
+			}
+			if words := said(t, s, c); len(words) != 2 || words[0].Body != c.Location {
+				t.Errorf("transcript %+v, want that from %s", words, c.Location)
+			}
+		}
+		for _, id := range []string{
+			store.CheckID(e.ID, "elsewhere", start),
+			store.CheckID(e.ID, "here", minutes(1)),
+			store.CheckID(other.ID, "here", start),
+			store.CheckID("ep_none", "here", start),
+			store.CheckID(e.ID, "here", time.UnixMicro(math.MinInt64)),
+			store.CheckID(e.ID, "here", time.UnixMicro(math.MaxInt64)),
+			store.CheckID("ep_\x00", "here", start), store.CheckID("ep_\xff", "here", start),
+			here.ID + "0", here.ID[1:], here.ID[:len(here.ID)-1], strings.ToUpper(here.ID), here.ID + "\x00",
+			"chk_", "chk__", "chk_x_" + strings.Repeat("z", 24), strings.Repeat("chk_", 100_000), "'; DROP TABLE checks; --",
+		} {
+			_, err := s.Check(t.Context(), id)
+			wantNotFound(t, "Check of "+strconv.QuoteToASCII(id[:min(len(id), 100)]), err)
 		}
 	})
 

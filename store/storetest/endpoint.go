@@ -331,6 +331,56 @@ func testEndpointList(t *testing.T, fresh func(t testing.TB) Database) {
 		want(t, s, store.EndpointFilter{Query: "p", Status: store.StatusUp, Tag: "prod", PublicOnly: true}, "Up")
 	})
 
+	t.Run("some of them, by id", func(t *testing.T) {
+		s := fresh(t).open(t)
+		a, b, c := newEndpoint(t, s, "a"), newEndpoint(t, s, "b"), newEndpoint(t, s, "c", func(e *store.Endpoint) { e.Public = true })
+		ids := []string{c.ID, a.ID, a.ID, "ep_none", "\x00", "\xff"}
+		for _, limit := range []int{0, 1, -1} {
+			want(t, s, store.EndpointFilter{IDs: ids, Limit: limit}, "a", "c")
+		}
+		want(t, s, store.EndpointFilter{IDs: ids, PublicOnly: true}, "c")
+		want(t, s, store.EndpointFilter{IDs: []string{b.ID}}, "b")
+		want(t, s, store.EndpointFilter{IDs: []string{}})
+		want(t, s, store.EndpointFilter{IDs: nil}, "a", "b", "c")
+	})
+
+	t.Run("the roster names all of them with their latest edit", func(t *testing.T) {
+		s := fresh(t).open(t)
+		roster := func() map[string]time.Time {
+			t.Helper()
+			members, err := s.Roster(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			byID := map[string]time.Time{}
+			for _, m := range members {
+				byID[m.ID] = m.UpdatedAt
+			}
+			if len(byID) != len(members) {
+				t.Errorf("roster %+v names an endpoint twice", members)
+			}
+			return byID
+		}
+		if got := roster(); len(got) != 0 {
+			t.Errorf("roster of nothing: %v", got)
+		}
+		a, b, paused := newEndpoint(t, s, "a"), newEndpoint(t, s, "b"), newEndpoint(t, s, "c", func(e *store.Endpoint) { e.Paused = true })
+		record(t, s, checkAt(a, start, probe.Down))
+		all := map[string]time.Time{a.ID: a.UpdatedAt, b.ID: b.UpdatedAt, paused.ID: paused.UpdatedAt}
+		if diff := cmp.Diff(roster(), all); diff != "" {
+			t.Errorf("roster (-got +want):\n%s", diff)
+		}
+		edit(t, s, b, func(e *store.Endpoint) { e.Tags = []string{"x"} })
+		all[b.ID] = overview(t, s, b.Slug).UpdatedAt
+		if err := s.DeleteEndpoint(t.Context(), a.Slug); err != nil {
+			t.Fatal(err)
+		}
+		delete(all, a.ID)
+		if diff := cmp.Diff(roster(), all); diff != "" || !all[b.ID].After(b.UpdatedAt) {
+			t.Errorf("roster after an edit and a removal (-got +want):\n%s", diff)
+		}
+	})
+
 	t.Run("a search does not tell keys that are cut from URLs", func(t *testing.T) {
 		s := fresh(t).open(t)
 		const key, later = "0f1e2d3c4b5a69788796a5b4c3d2e1f0", "aa1e2d3c4b5a69788796a5b4c3d2e1f0"
