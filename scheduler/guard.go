@@ -222,13 +222,13 @@ func (g *guard) run(ctx context.Context) {
 			return
 		case <-g.asked:
 		}
-		if g.decide(ctx) {
-			g.sitOut(ctx)
+		for g.decide(ctx) {
+			g.sitOut(ctx) // which may hear what was meant for decide
 		}
 	}
 }
 
-// decide ends the round that is open, if any, and reports whether the location is offline since.
+// decide ends the round that is open, if any, and reports whether the location went offline by that.
 func (g *guard) decide(ctx context.Context) (offline bool) {
 	g.mu.Lock()
 	r := g.round
@@ -273,9 +273,9 @@ func (g *guard) sitOut(ctx context.Context) {
 		}
 	}
 	g.mu.Lock()
-	since, back := g.since, g.back
+	since := g.since
 	g.mu.Unlock()
-	g.log.Info("this location is back", "offline_for", back.Sub(since).Round(time.Second))
+	g.log.Info("this location is back", "offline_for", g.now().Sub(since).Round(time.Second))
 	g.tell(ctx, false, since)
 }
 

@@ -420,29 +420,26 @@ func TestAHandshakeThatBreaksIsToldAsTheGuardExpects(t *testing.T) {
 			_ = conn.Close()
 		}
 	}()
-	prober := &probe.Prober{Egress: probe.Egress{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}
-	s := scheduler.New(scheduler.Config{
-		Location: "here", Concurrency: 1, Probe: prober.Probe, Record: silentRecord, Log: slog.New(slog.DiscardHandler),
-		References: []string{"localhost:1"},
-		DialReference: func(context.Context, string, string) (net.Conn, error) {
-			return nil, errNoRoute
-		},
+	synctest.Test(t, func(t *testing.T) {
+		prober := &probe.Prober{Egress: probe.Egress{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}
+		s, stop := run(t, scheduler.Config{
+			Concurrency: 1, Probe: prober.Probe, Record: silentRecord, References: []string{"localhost:1"},
+			DialReference: func(context.Context, string, string) (net.Conn, error) { return nil, errNoRoute },
+		})
+		defer stop()
+		e := at("a", "https://"+listener.Addr().String()+"/mcp")
+		e.Schedule, e.Kind = "@daily", probe.KindMCP
+		if err := s.Set(e, store.State{}); err != nil {
+			t.Fatal(err)
+		}
+		check, err := s.CheckNow(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if check.Result.Failure == nil || check.Result.Failure.Class != "location_offline" {
+			t.Errorf("%+v %+v, want the broken handshake taken for what a network does", check.Result.Failure, check.Result.Steps)
+		}
 	})
-	e := at("a", "https://"+listener.Addr().String()+"/mcp")
-	e.Schedule, e.Kind = "@daily", probe.KindMCP
-	w := &world{Scheduler: s}
-	w.know(t, e)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	check, err := s.CheckNow(t.Context(), "a")
-	stop()
-	if err := errors.Join(err, <-ended); err != nil {
-		t.Fatal(err)
-	}
-	if check.Result.Failure == nil || check.Result.Failure.Class != "location_offline" {
-		t.Errorf("%+v %+v, want the broken handshake taken for what a network does", check.Result.Failure, check.Result.Steps)
-	}
 }
 
 func TestAStopDoesNotWaitForADecisionForEver(t *testing.T) {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,10 +134,10 @@ func NewRecorder(cfg RecorderConfig) *Recorder {
 // Record keeps a check and returns once it is committed, or with ErrWaiting at once while the database is away or older
 // checks still wait for it. When ctx ends first the check is still recorded.
 func (r *Recorder) Record(ctx context.Context, c Check) (Outcome, error) {
-	done := make(chan recorded, 1)
-	if r.add(&record{check: c, done: done}) {
+	done, err := r.add(c)
+	if err != nil {
 		r.relieve()
-		return Outcome{}, ErrWaiting
+		return Outcome{}, err
 	}
 	select {
 	case out := <-done:
@@ -146,19 +147,22 @@ func (r *Recorder) Record(ctx context.Context, c Check) (Outcome, error) {
 	}
 }
 
-// add puts rec at the end of what waits and reports whether nobody need wait for it.
-func (r *Recorder) add(rec *record) (putOff bool) {
+// add puts a check at the end of what waits. It returns where its outcome will be, or why nobody need wait for it.
+func (r *Recorder) add(c Check) (done chan recorded, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer signal(r.wake)
-	weight := weigh(rec.check)
-	if !r.behindLocked() && (len(r.live) == 0 || r.weight+weight <= r.cfg.Keep) {
-		r.live = append(r.live, rec)
+	if weight := weigh(c); !r.behindLocked() && (len(r.live) == 0 || r.weight+weight <= r.cfg.Keep) {
+		done = make(chan recorded, 1)
+		r.live = append(r.live, &record{check: c, done: done})
 		r.weight += weight
-		return false
+		return done, nil
 	}
-	r.putOffLocked(append(r.takeLiveLocked(len(r.live)), rec))
-	return true
+	r.putOffLiveLocked()
+	if err := r.putOffLocked(c); err != nil {
+		return nil, err
+	}
+	return nil, ErrWaiting
 }
 
 // weigh returns about how many bytes a check takes in memory.
@@ -191,29 +195,33 @@ func (r *Recorder) unreadLocked() int {
 	return unread
 }
 
-// putOffLocked puts checks at the end of those in memory, where nobody waits for them.
-func (r *Recorder) putOffLocked(recs []*record) {
-	before := r.memory.checks
-	for _, rec := range recs {
-		if err := r.memory.push(rec.check); err != nil {
-			r.refuseLocked(rec, err)
-			continue
-		}
-		rec.answer(recorded{err: ErrWaiting})
+// putOffLiveLocked puts those that somebody waits for where nobody does.
+func (r *Recorder) putOffLiveLocked() {
+	for _, rec := range r.takeLiveLocked(len(r.live)) {
+		err := r.putOffLocked(rec.check)
+		rec.answer(recorded{err: cmp.Or(err, ErrWaiting)})
 	}
-	r.holdLocked(r.memory.checks - before)
+}
+
+// putOffLocked puts a check at the end of those in memory. ErrGivenUp when it is one that cannot be kept there.
+func (r *Recorder) putOffLocked(c Check) error {
+	if err := r.memory.push(c); err != nil {
+		r.refuseLocked(c, err)
+		return ErrGivenUp
+	}
+	r.holdLocked(1)
 	if r.cfg.Spool == nil {
 		r.boundLocked(r.cfg.Keep)
 	} else if r.memory.bytes > r.cfg.Keep || r.spoolInUse() {
 		signal(r.spill)
 	}
+	return nil
 }
 
 // refuseLocked gives a check up.
-func (r *Recorder) refuseLocked(rec *record, err error) {
+func (r *Recorder) refuseLocked(c Check, err error) {
 	r.givenUp++
-	r.cfg.Log.Error("check given up", "check", rec.check.ID, "endpoint", rec.check.EndpointID, "error", err)
-	rec.answer(recorded{err: ErrGivenUp})
+	r.cfg.Log.Error("check given up", "check", c.ID, "endpoint", c.EndpointID, "error", err)
 }
 
 func (r *Recorder) holdLocked(delta int) {
@@ -334,8 +342,8 @@ func (r *Recorder) fillFromSpoolLocked(room int) {
 	r.mu.Unlock()
 	checks, damaged, err := r.cfg.Spool.next(room)
 	r.mu.Lock()
-	for _, c := range checks {
-		r.hand = append(r.hand, &record{check: c, spooled: true})
+	for i := range checks {
+		r.hand = append(r.hand, &record{check: checks[i], spooled: true})
 	}
 	r.givenUp += damaged
 	if damaged > 0 {
@@ -358,13 +366,12 @@ func (r *Recorder) fillFromSpoolLocked(room int) {
 func (r *Recorder) fillFromMemoryLocked(room int) {
 	for range min(room, r.memory.checks) {
 		c, err := r.memory.pop()
-		rec := &record{check: c, held: true}
 		if err != nil {
 			r.holdLocked(-1)
-			r.refuseLocked(rec, err)
+			r.refuseLocked(c, err)
 			continue
 		}
-		r.hand = append(r.hand, rec)
+		r.hand = append(r.hand, &record{check: c, held: true})
 	}
 }
 
@@ -513,7 +520,8 @@ func (r *Recorder) giveUpOn(refused []*record, err error) (rest []*record) {
 			rest = append(rest, rec)
 			continue
 		}
-		r.refuseLocked(rec, fmt.Errorf("the database refuses it: %w", err))
+		r.refuseLocked(rec.check, fmt.Errorf("the database refuses it: %w", err))
+		rec.answer(recorded{err: ErrGivenUp})
 	}
 	return rest
 }
@@ -560,8 +568,10 @@ func (r *Recorder) goAway(err error) {
 		if room -= weigh(rec.check); room < 0 {
 			rec.check.Transcript, rec.check.Result.Contract = nil, nil
 		}
+	}
+	r.holdLocked(held(r.hand) - before) // before anybody is told that a check waits
+	for _, rec := range r.hand {
 		rec.answer(recorded{err: ErrWaiting})
 	}
-	r.holdLocked(held(r.hand) - before)
-	r.putOffLocked(r.takeLiveLocked(len(r.live)))
+	r.putOffLiveLocked()
 }

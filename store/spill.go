@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -169,7 +170,7 @@ func (r *Recorder) spoolRest() {
 	r.disk <- struct{}{}
 	defer func() { <-r.disk }()
 	r.mu.Lock()
-	r.putOffLocked(r.takeLiveLocked(len(r.live)))
+	r.putOffLiveLocked()
 	r.mu.Unlock()
 	var err error
 	if r.spoolInUse() {
@@ -188,15 +189,13 @@ func (r *Recorder) spoolRest() {
 func (r *Recorder) putOffHand() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var rest []*record
+	r.holdLocked(-held(r.hand)) // they are counted again with those in memory
 	for _, rec := range r.hand {
 		if !rec.spooled {
-			rest = append(rest, rec)
+			rec.answer(recorded{err: cmp.Or(r.putOffLocked(rec.check), ErrWaiting)})
 		}
 	}
-	r.holdLocked(-held(rest)) // they are counted again with those in memory
 	r.hand = nil
-	r.putOffLocked(rest)
 }
 
 // noteSpill notes whether the spool can be written.

@@ -365,6 +365,7 @@ func (s *Spool) next(limit int) (checks []Check, damaged int, err error) {
 	at, end := s.read, s.end
 	s.mu.Unlock()
 	begin := at
+	checks = make([]Check, 0, limit)
 	for len(checks) < limit && at.offset < end && at.offset-begin.offset < maxRead {
 		var frame []byte
 		if frame, err = s.frame(at.offset, end); err != nil {

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"encoding/binary"
+	"hash/crc32"
 	"log/slog"
 	"testing"
 )
@@ -23,6 +25,18 @@ func Frame(t testing.TB, c Check) []byte {
 
 // ParseFrame reads what Frame returned.
 func ParseFrame(frame []byte) (Check, error) { return decodeFrame(frame) }
+
+// FrameBody returns a frame without its head.
+func FrameBody(frame []byte) []byte { return frame[frameHeadSize:] }
+
+// FrameAround is the inverse of FrameBody.
+func FrameAround(body []byte) []byte {
+	frame := make([]byte, 0, frameHeadSize+len(body))
+	frame = binary.BigEndian.AppendUint32(frame, uint32(len(body)))
+	frame = binary.BigEndian.AppendUint32(frame, crc32.Checksum(body, castagnoli))
+	frame = binary.BigEndian.AppendUint32(frame, crc32.Checksum(frame, castagnoli))
+	return append(frame, body...)
+}
 
 // SpoolFile is what a Spool needs of a file.
 type SpoolFile = spoolFile

@@ -88,7 +88,7 @@ func decodeSpoolHead(b []byte) (spoolHead, error) {
 func appendFrame(b []byte, c Check) ([]byte, error) {
 	begin := len(b)
 	f := form{out: append(b, make([]byte, frameHeadSize)...)}
-	if c.ID == CheckID(c.EndpointID, c.Location, c.ScheduledAt) {
+	if key, ok := ParseCheckID(c.ID); ok && key.EndpointID == c.EndpointID && key.At(c.Location) && key.ScheduledAt.Equal(c.ScheduledAt) {
 		c.ID = "" // it follows from the rest
 	}
 	f.check(&c)

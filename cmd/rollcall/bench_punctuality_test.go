@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/rollcallhq/rollcall/scheduler"
 	"github.com/rollcallhq/rollcall/store"
 )
@@ -76,4 +78,36 @@ func (p punctuality) String() string {
 		fmt.Fprintf(&b, " p%d %.1f ms", percent, milliseconds(p.percentile(percent)))
 	}
 	return b.String()
+}
+
+func TestPunctualityOfArrivals(t *testing.T) {
+	e := store.Endpoint{ID: "ep_1", Schedule: "@every 60s"}
+	schedule, err := scheduler.ParseSchedule(e.Schedule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	slot := func(n int, late time.Duration) arrival {
+		return arrival{7, schedule.Next(e.ID, from).Add(time.Duration(n)*time.Minute + late).UnixMicro()}
+	}
+	const ms = time.Millisecond
+	for name, c := range map[string]struct {
+		arrivals []arrival
+		want     punctuality
+	}{
+		"in time":             {[]arrival{slot(0, 0), slot(1, 2*ms), slot(2, ms)}, punctuality{wanted: 3, late: []time.Duration{0, 2 * ms, ms}}},
+		"one is missing":      {[]arrival{slot(0, ms), slot(2, ms)}, punctuality{wanted: 3, missed: 1, late: []time.Duration{ms, ms}}},
+		"one comes twice":     {[]arrival{slot(0, ms), slot(0, 9*ms), slot(1, ms), slot(2, ms)}, punctuality{wanted: 3, doubled: 1, late: []time.Duration{ms, 9 * ms, ms, ms}}},
+		"one is early":        {[]arrival{slot(0, ms), slot(1, -3*ms), slot(2, ms)}, punctuality{wanted: 3, late: []time.Duration{ms, -3 * ms, ms}}},
+		"others do not count": {[]arrival{slot(-1, 0), slot(3, 0), {8, slot(1, 0).At}}, punctuality{wanted: 3, missed: 3}},
+	} {
+		got := punctualityOf(t, map[int]store.Endpoint{7: e}, c.arrivals, from, from.Add(3*time.Minute))
+		if diff := cmp.Diff(got, c.want, cmp.AllowUnexported(punctuality{})); diff != "" {
+			t.Errorf("%s (-got +want):\n%s", name, diff)
+		}
+	}
+	p := punctuality{late: []time.Duration{3 * ms, -9 * ms, ms, 2 * ms}}
+	if p50, p100 := p.percentile(50), p.percentile(100); p50 != 3*ms || p100 != 9*ms {
+		t.Errorf("p50 %s, p100 %s of %v; want 3ms and 9ms", p50, p100, p.late)
+	}
 }
