@@ -58,10 +58,11 @@ func (s *Scheduler) minding(c *clock) {
 func (s *Scheduler) replan(jumped time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if jumped < 0 {
-		s.repeats++
-	}
 	now := s.now()
+	if before := now.Add(-jumped); jumped < 0 {
+		s.repeats++
+		s.repeated = later(s.repeated, before)
+	}
 	for _, h := range s.hosts {
 		s.queue = append(s.queue, h.waiting...)
 		h.waiting = nil
@@ -99,6 +100,13 @@ func (s *Scheduler) replannedLocked(t *turn, now time.Time, jumped time.Duration
 
 func earlier(a, b time.Time) time.Time {
 	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
 		return a
 	}
 	return b

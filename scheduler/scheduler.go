@@ -93,6 +93,7 @@ type Scheduler struct {
 	running     int               // guarded by mu: probes under way
 	full        bool              // guarded by mu: something is due and finds no slot
 	repeats     int               // guarded by mu: how often the clock went back
+	repeated    time.Time         // guarded by mu: until when times came before, because it did
 }
 
 // entry is what the scheduler knows of one endpoint.
@@ -102,7 +103,7 @@ type entry struct {
 	state    *store.State    // is never written to
 	schedule Schedule
 	host     *host
-	last     time.Time     // the latest scheduled time that was used
+	last     time.Time     // the scheduled time of its latest check
 	waiting  queue         // turns that fell due while it was being probed
 	idle     chan struct{} // of Drain; closed when it is not being probed any more
 	limited  int           // checks in a row that were told to come less often
@@ -397,19 +398,18 @@ func (s *Scheduler) beginLocked(ctx context.Context, t *turn) {
 }
 
 // slotLocked returns the scheduled time of a check that is due at a time, as it is kept. An endpoint has no two checks of
-// the same scheduled time: one that the schedule does not ask for gives way to what was there before, and when the clock
-// goes back and the same times come again, those are set apart by microseconds, the least that is kept.
+// the same scheduled time: when the clock goes back and times come again, those are set apart by microseconds, the least
+// that is kept, and so is a check that the schedule does not ask for from one of the same moment.
 func (s *Scheduler) slotLocked(en *entry, due time.Time, why reason) time.Time {
 	due = store.Stamp(due)
-	switch {
-	case due.After(en.last):
-		en.last = due
-	case due.Equal(en.last), why != onSchedule && s.repeats == 0:
-		due = en.last.Add(time.Microsecond)
-		en.last = due
-	default:
+	if !due.After(s.repeated) {
 		due = due.Add(time.Duration(s.repeats) * time.Microsecond)
 	}
+	since := due.Sub(en.last)
+	if since == 0 || why != onSchedule && since < 0 && since > -time.Second {
+		due = en.last.Add(time.Microsecond)
+	}
+	en.last = due
 	return due
 }
 

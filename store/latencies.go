@@ -303,9 +303,10 @@ func (s *sketch) merge(m *sketch) error {
 			counts[i] += n
 		}
 	case len(m.bins) > 0:
-		low := int(m.bins[0].index)
-		counts := s.reach(low, int(m.bins[len(m.bins)-1].index))
-		for _, b := range m.bins {
+		bins := m.bins // reach drops them where a sketch is merged with itself
+		low := int(bins[0].index)
+		counts := s.reach(low, int(bins[len(bins)-1].index))
+		for _, b := range bins {
 			counts[int(b.index)-low] += uint64(b.count)
 		}
 	}
@@ -350,7 +351,8 @@ func (l *Latencies) UnmarshalBinary(data []byte) error {
 	return l.MergeBinary(data)
 }
 
-// MergeBinary takes in what MarshalBinary wrote, without a detour over a second Latencies.
+// MergeBinary takes in what MarshalBinary wrote, which is faster than to read it and to call Merge; page after page of a
+// year is read like this. After an error l holds a part of it.
 func (l *Latencies) MergeBinary(data []byte) error {
 	if len(data) == 0 {
 		return nil
@@ -361,11 +363,13 @@ func (l *Latencies) MergeBinary(data []byte) error {
 	if data[0] != latenciesVersion {
 		return fmt.Errorf("read latencies: version %d is not known", data[0])
 	}
+	if l.sketches == nil {
+		l.sketches = make([]sketch, 0, countSketches(data[1:]))
+	}
 	rest := data[1:]
 	for i := 0; len(rest) > 0; i++ {
-		step, after, ok := cutBytes(rest)
-		encoded, after, ok2 := cutBytes(after)
-		if !ok || !ok2 {
+		step, encoded, after, ok := cutSketch(rest)
+		if !ok {
 			return fmt.Errorf("read latencies: %w", errSketch)
 		}
 		if err := l.mergeSketch(i, step, encoded); err != nil {
@@ -374,6 +378,20 @@ func (l *Latencies) MergeBinary(data []byte) error {
 		rest = after
 	}
 	return nil
+}
+
+func countSketches(data []byte) (n int) {
+	for ok := true; ok && len(data) > 0 && n < maxSketches; n++ {
+		_, _, data, ok = cutSketch(data)
+	}
+	return n
+}
+
+func cutSketch(data []byte) (step, encoded, rest []byte, ok bool) {
+	if step, rest, ok = cutBytes(data); ok {
+		encoded, rest, ok = cutBytes(rest)
+	}
+	return step, encoded, rest, ok
 }
 
 func (l *Latencies) mergeJSON(data []byte) error {

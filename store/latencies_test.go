@@ -294,6 +294,24 @@ func TestACloneGoesItsOwnWay(t *testing.T) {
 	}
 }
 
+func TestLatenciesMergedWithThemselvesAreThereTwice(t *testing.T) {
+	once := rollupOf(rand.New(rand.NewPCG(8, 8)), 60).Latencies
+	want, got := once.Clone(), once
+	for range 2 { // of bins, then of a sum
+		if err := want.Merge(want.Clone()); err != nil {
+			t.Fatal(err)
+		}
+		if err := got.Merge(got); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, errA := got.MarshalBinary()
+	b, errB := want.MarshalBinary()
+	if diff := cmp.Diff(a, b); diff != "" || errA != nil || errB != nil {
+		t.Errorf("%v %v (-got +want):\n%s", errA, errB, diff)
+	}
+}
+
 func TestMergingLeavesTheOtherAlone(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 4))
 	var sum store.Latencies

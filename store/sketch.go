@@ -3,6 +3,7 @@ package store
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/DataDog/sketches-go/ddsketch/encoding"
 )
@@ -43,8 +44,11 @@ func (s *sketch) encode(data []byte) []byte {
 	}
 	var room [96]countedBin // the running hour of an endpoint is written with each check
 	bins := room[:0]
-	for index, n := range s.all {
-		bins = append(bins, countedBin{index, n})
+	for _, b := range s.bins {
+		bins = append(bins, countedBin{int(b.index), uint64(b.count)})
+	}
+	if s.span != nil {
+		bins = s.span.appendBins(bins)
 	}
 	if len(bins) == 0 {
 		return data
@@ -69,6 +73,16 @@ func (s *sketch) encode(data []byte) []byte {
 	}
 	encoding.EncodeFlag(&data, contiguousFlag)
 	return encodeRange(data, bins)
+}
+
+func (s *span) appendBins(bins []countedBin) []countedBin {
+	bins = slices.Grow(bins, len(s.counts))
+	for i, n := range s.counts {
+		if n > 0 {
+			bins = append(bins, countedBin{s.first + i, n})
+		}
+	}
+	return bins
 }
 
 func encodeDeltas(data []byte, bins []countedBin, counted bool) []byte {
@@ -111,37 +125,36 @@ func appendDelta(data []byte, delta int) []byte {
 
 // appendCount is encoding.EncodeVarfloat64, with a short way for what is small.
 func appendCount(data []byte, n uint64) []byte {
-	code, ok := shortCount(n)
-	switch {
-	case !ok:
+	if n >= uint64(len(shortCounts)) {
 		encoding.EncodeVarfloat64(&data, float64(n))
 		return data
-	case code&0x7f == 0:
+	}
+	code := shortCounts[n]
+	if code&0x7f == 0 {
 		return append(data, byte(code>>7))
 	}
 	return append(data, byte(code>>7)|0x80, byte(code)&0x7f)
 }
 
 func countSize(n uint64) int {
-	code, ok := shortCount(n)
-	switch {
-	case !ok:
+	if n >= uint64(len(shortCounts)) {
 		return encoding.Varfloat64Size(float64(n))
-	case code&0x7f == 0:
+	}
+	if shortCounts[n]&0x7f == 0 {
 		return 1
 	}
 	return 2
 }
 
-// shortCount returns what a count is in two bytes, seven bits of them in each: six bits of exponent and eight of mantissa,
-// of the number plus one. Where the last seven are 0 the first byte does.
-func shortCount(n uint64) (code uint64, ok bool) {
-	if n > 510 {
-		return 0, false
+// shortCounts is each count that encoding.EncodeVarfloat64 writes in two bytes, seven bits in each: six bits of exponent and
+// eight of mantissa, of the number plus one. Where the last seven are 0 the first byte does.
+var shortCounts = func() (codes [511]uint16) {
+	for n := range codes {
+		exponent := bits.Len(uint(n+1)) - 1
+		codes[n] = uint16(exponent<<8 | (n+1)<<(8-exponent)&255)
 	}
-	exponent := uint64(bits.Len64(n+1) - 1)
-	return exponent<<8 | (n+1)<<(8-exponent)&255, true
-}
+	return codes
+}()
 
 // mergeEncoded takes in an encoded sketch.
 func (s *sketch) mergeEncoded(data []byte) error {
@@ -290,7 +303,7 @@ func (s *sketch) holdRange(low, n int, data []byte) (size int) {
 
 // addCounts adds to each of counts what is written for it, and returns their sum and how many bytes they took. It is the
 // innermost loop of reading a year: a count of one or two bytes, as nearly all are, takes no branch that could be guessed
-// wrong; see shortCount.
+// wrong; see shortCounts.
 func addCounts(counts []uint64, data []byte) (total uint64, size int) {
 	at := 0
 	for i := range counts {
