@@ -40,11 +40,12 @@ func (s *Server) survey(p past, w window) survey {
 // dueOf returns what counts the times at which e is due, from one location.
 func (s *Server) dueOf(e store.Endpoint) func(from, to time.Time) float64 {
 	if s.cfg.Due != nil {
+		count := s.cfg.Due(e.Schedule, e.ID)
 		return func(from, to time.Time) float64 {
 			if !from.Before(to) {
 				return 0
 			}
-			return float64(s.cfg.Due(e.Schedule, e.ID, from, to))
+			return float64(count(from, to))
 		}
 	}
 	period, err := s.cfg.Period(e.Schedule)

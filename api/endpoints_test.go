@@ -33,7 +33,7 @@ func TestOnlyAURLIsNeeded(t *testing.T) {
 		"schedule": "@every 60s", "timeout": "15s", "degraded_over": "5s",
 		"confirm": map[string]any{"failures": 2.0, "successes": 1.0, "after": "5s"},
 		"headers": []any{}, "request": map[string]any{}, "public": false, "paused": false, "tags": []any{}, "channels": []any{},
-		"status": "pending", "last_check": nil, "contract_notices": false,
+		"status": "pending", "last_check": nil, "contract_notices": false, "locations": []any{}, "quorum": 0.0, "places": []any{},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a fresh endpoint (-want +got):\n%s", diff)

@@ -144,7 +144,7 @@ func TestTheWordsOfTheDescriptionAreThoseOfTheProgram(t *testing.T) {
 	for _, class := range enum("Class").([]any) {
 		if class := probe.Class(class.(string)); class.Verdict() == probe.Unknown && !slices.Contains([]probe.Class{
 			probe.ClassProbeError, probe.ClassEgressBlocked, probe.ClassProbeRejected, probe.ClassRateLimited, probe.ClassBlocked,
-			probe.ClassAuthServer,
+			probe.ClassAuthServer, probe.ClassLocationOffline,
 		}, class) {
 			t.Errorf("class %q is described and does not exist", class)
 		}
@@ -215,7 +215,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	ask("POST", endpoints, endpoints, `{"url": "https://a.example", "name": "A", "public": true, "tags": ["x"], "channels": ["`+id+`"],
 		"kind": "jsonrpc", "request": {"method": "ping", "params": [1, {"a": null}]}, "headers": [{"name": "X-A", "value": "b", "secret": false}, {"name": "X-B", "value": "c"}],
 		"tls": {"insecure": true, "expiry_warning": "24h"}, "oauth": {"client_id": "me", "client_secret": "x", "scopes": ["y"]},
-		"ip_version": "4", "http_version": "1.1", "contract_notices": true}`, 201)
+		"ip_version": "4", "http_version": "1.1", "contract_notices": true, "locations": ["default", "fra"], "quorum": 2}`, 201)
 	ask("GET", endpoints+"/a", one, "", 200)
 	ask("GET", endpoints+"/a/uptime", one+"/uptime", "", 200)
 	ask("POST", "/api/v1/check", "/api/v1/check", `{"url": "https://a.example"}`, 200)

@@ -86,7 +86,7 @@ func TestWhatAnAnswerShowsOfTheOptionsCanBeSentBack(t *testing.T) {
 		t.Errorf("a secret is sent back: %s", reply.body)
 	}
 	shown := reply.object()
-	for _, name := range []string{"slug", "status", "since", "last_check", "created_at", "updated_at"} {
+	for _, name := range []string{"slug", "status", "since", "last_check", "places", "created_at", "updated_at"} {
 		delete(shown, name)
 	}
 	r.ask("PATCH", "/api/v1/endpoints/"+slug, quoted(t, shown)).want(http.StatusOK)

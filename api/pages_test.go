@@ -645,10 +645,10 @@ func (s *site) checkNow(ctx context.Context, slug string) (store.Check, error) {
 		return store.Check{}, err
 	}
 	c := store.NewCheck(o.ID, "default", time.Now(), s.probe(ctx, o.Target(o.State)))
-	_, err = s.store.Record(ctx, []store.Check{c}, func(_ store.Endpoint, state store.State, c store.Check) store.State {
+	_, err = s.store.Record(ctx, []store.Check{c}, store.Judge{Check: func(_ store.Endpoint, state store.State, c store.Check) store.State {
 		state.Status, state.Since, state.Failure = store.Status(c.Result.Verdict), c.Result.StartedAt, c.Result.Failure
 		return state
-	})
+	}})
 	return c, err
 }
 

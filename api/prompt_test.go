@@ -27,8 +27,7 @@ func (frozen) Session(context.Context, []byte, time.Time) (store.Session, store.
 	return store.Session{}, store.User{Name: "ada"}, nil
 }
 
-func (frozen) Counts(context.Context, time.Time) (map[string]store.Counts, error) { return nil, nil }
-func (frozen) Channels(context.Context) ([]store.Channel, error)                  { return nil, nil }
+func (frozen) Channels(context.Context) ([]store.Channel, error) { return nil, nil }
 
 func (frozen) Channel(context.Context, string) (store.Channel, error) {
 	return store.Channel{ID: "ch_1", Name: "ops", Type: store.ChannelSlack}, nil

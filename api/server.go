@@ -49,9 +49,9 @@ type Config struct {
 	Changed func(ctx context.Context, endpointID, slug string)
 	// Period reads a schedule and says how long it leaves between two checks at least; its error is fit for a user.
 	Period func(schedule string) (time.Duration, error)
-	// Due counts the times at which an endpoint with a schedule is due in [from, to), for the share of them that was
-	// measured. Nil means that Period tells.
-	Due func(schedule, endpointID string, from, to time.Time) int
+	// Due reads a schedule and returns what counts the times at which an endpoint with it is due in [from, to), for the share
+	// of them that was measured. Nil means that Period tells.
+	Due func(schedule, endpointID string) (count func(from, to time.Time) int)
 	// TestChannel sends a test message and reports, without secrets, why it did not arrive.
 	TestChannel func(ctx context.Context, c store.Channel) error
 	// Backlog reports how many checks wait in memory because the database is away.

@@ -24,6 +24,9 @@ import (
 	"github.com/rollcallhq/rollcall/store/sqlite"
 )
 
+// rules are those by which checks become a status.
+var rules = alerts.Rules(scheduler.Period)
+
 // adminToken is the bearer token of every rollcall of these tests.
 const adminToken = "an admin token for tests"
 
@@ -134,7 +137,7 @@ func (r *rollcall) checkNow(ctx context.Context, slug string) (store.Check, erro
 	}
 	result := r.probe(ctx, o.Target(o.State))
 	check := store.NewCheck(o.ID, "default", result.StartedAt, result)
-	_, err = r.store.Record(ctx, []store.Check{check}, alerts.Judge)
+	_, err = r.store.Record(ctx, []store.Check{check}, rules)
 	return check, err
 }
 

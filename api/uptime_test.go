@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollcallhq/rollcall/alerts"
 	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
@@ -26,7 +25,7 @@ func (r *rollcall) past(slug string, results ...probe.Result) {
 		result.StartedAt = at
 		checks = append(checks, store.NewCheck(o.ID, "default", at, result))
 	}
-	if _, err := r.store.Record(r.t.Context(), checks, alerts.Judge); err != nil {
+	if _, err := r.store.Record(r.t.Context(), checks, rules); err != nil {
 		r.t.Fatal(err)
 	}
 }
