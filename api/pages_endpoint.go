@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -214,10 +215,16 @@ func latencyRow(step string, q Quantiles) web.LatencyRow {
 	return web.LatencyRow{Step: step, P50: q.P50, P90: q.P90, P95: q.P95, P99: q.P99}
 }
 
+// checkViews is what a page shows of checks: also where they were made, when that is not the same place for all of them.
 func checkViews(checks []store.Check) []web.Check {
+	several := slices.ContainsFunc(checks, func(c store.Check) bool { return c.Location != checks[0].Location })
 	views := make([]web.Check, 0, len(checks))
 	for _, c := range checks {
-		views = append(views, web.CheckOf(c.ID, c.Result))
+		view := web.CheckOf(c.ID, c.Result)
+		if several {
+			view.Location = c.Location
+		}
+		views = append(views, view)
 	}
 	return views
 }

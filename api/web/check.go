@@ -20,12 +20,13 @@ func (CheckPage) template() string { return "check" }
 
 // Check is one probe as pages show it, kept or only tried.
 type Check struct {
-	ID string // empty when it was not kept
+	ID       string // empty when it was not kept
+	Location string // that it was made from; empty where there is one only
 	probe.Result
 }
 
 // CheckOf returns a check of what a probe saw.
-func CheckOf(id string, r probe.Result) Check { return Check{id, r} }
+func CheckOf(id string, r probe.Result) Check { return Check{ID: id, Result: r} }
 
 // Total is how long the conversation took, closing included: the length of its time line.
 func (c Check) Total() time.Duration {

@@ -147,12 +147,17 @@ func endpointDown() web.EndpointPage {
 		Windows:   windows(),
 		Hours:     hours(),
 		Latencies: latencies(),
-		Checks:    []web.Check{last, badCheck("chk_8", 69*time.Second), goodCheck("chk_7", 129*time.Second), goodCheck("chk_6", 189*time.Second)},
+		Checks:    []web.Check{from("fra", last), from("fra", badCheck("chk_8", 69*time.Second)), from("ams", goodCheck("chk_7", 129*time.Second)), from("ams", goodCheck("chk_6", 189*time.Second))},
 		Verdict:   probe.Down, Older: "/endpoints/weather?cursor=x", Newest: "/endpoints/weather",
 		Incidents: []web.IncidentRow{openIncident(), resolvedIncident()}, Badges: badges(),
 		Contracts: contracts(),
 		Events:    []web.Event{{At: before(30 * time.Hour), Severity: "breaking", Title: "The tool list changed (1 breaking, 1 harmless)"}},
 	}
+}
+
+func from(location string, c web.Check) web.Check {
+	c.Location = location
+	return c
 }
 
 func places() []web.PlaceRow {
