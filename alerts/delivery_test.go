@@ -121,6 +121,38 @@ func TestWhatADeadProcessHadInHandIsSentByTheNextOne(t *testing.T) {
 	})
 }
 
+func TestALostNetworkOfOursIsToldOnceInEachChannelThatAnEndpointNames(t *testing.T) {
+	s := newService(t)
+	named := s.channel("named", webhookChannel(s.slack))
+	s.channel("idle", webhookChannel(s.slack))
+	s.endpoint(named)
+	for _, ev := range []store.Event{
+		{Kind: store.EventLocationOffline, Data: []byte(`{"location": "fra", "since": "2026-11-21T12:03:20Z", "until": null, "endpoints": 1}`)},
+		{Kind: store.EventLocationOnline, Data: []byte(`{"location": "fra", "since": "2026-11-21T12:03:20Z", "until": "2026-11-21T12:05:20Z", "endpoints": 1}`)},
+	} {
+		ev.At, ev.Severity, ev.Title = time.Now(), "warning", "A location"
+		if n, err := s.db.Announce(t.Context(), ev); n != 1 || err != nil {
+			t.Fatalf("announced to %d channels, %v; want one", n, err)
+		}
+	}
+	stop := s.start()
+	messages := s.slack.WaitFor(2, 10*time.Second)
+	stop()
+	var titles []string
+	for _, m := range messages {
+		title, _, _ := strings.Cut(m.Text, "\n")
+		titles = append(titles, title)
+	}
+	slices.Sort(titles)
+	want := []string{"🔵 Location fra has its network back", "🟡 Location fra lost its network at 12:03 UTC"}
+	if slices.Sort(want); !slices.Equal(titles, want) {
+		t.Errorf("told %q, want %q", titles, want)
+	}
+	if got := s.pending(); got != 0 {
+		t.Errorf("%d notices wait in the end, want none", got)
+	}
+}
+
 // service is a database and the dispatcher on it.
 type service struct {
 	t     *testing.T

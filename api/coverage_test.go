@@ -42,6 +42,10 @@ func (d *rolled) Uptime(_ context.Context, _ string, grain store.Grain, from, to
 	return parts, d.fails
 }
 
+func (d *rolled) Incidents(context.Context, store.IncidentFilter) (store.Page[store.Incident], error) {
+	return store.Page[store.Incident]{}, nil
+}
+
 // checks adds a roll-up of an hour or day.
 func (d *rolled) checks(begin time.Time, location string, n int) {
 	d.rollups = append(d.rollups, store.Rollup{EndpointID: "ep_1", Location: location, Begin: begin, Counts: store.Counts{Up: n}})
@@ -271,6 +275,40 @@ func TestAYearIsOneQueryOfDays(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestThePublicPageShowsWhatWasNotMeasured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(jan(20).Add(12 * time.Hour)))
+		e := store.NewEndpoint()
+		e.ID, e.Slug, e.Public, e.CreatedAt = "ep_1", "a", true, jan(10)
+		d := &rolled{endpoint: e}
+		for day := 10; day <= 20; day++ {
+			if day != 15 {
+				d.checks(jan(day), "fra", 1440)
+			}
+		}
+		page := shownBy(t, "/status/a", func(c *api.Config) { c.Store, c.Due = d, due })
+		for text, want := range map[string]int{
+			"15 Jan 2000: not measured</span>":               1,
+			": not measured</span>":                          1,
+			": not watched yet</span>":                       79,
+			"20 Jan 2000: 100 % up</span>":                   1,
+			`<td class="none" colspan="5">not measured</td>`: 1,
+		} {
+			if got := strings.Count(page, text); got != want {
+				t.Errorf("the page says %q %d times, want %d", text, got, want)
+			}
+		}
+		if want := []string{"endpoint", "days of 2148h0m0s", "hours of 168h0m0s"}; !sameWords(d.asked, want) {
+			t.Errorf("the page reads %q, want %q: one query for all hours and one for all days", d.asked, want)
+		}
+	})
+}
+
+// sameWords reports whether two lists hold the same in some order.
+func sameWords(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 func TestPagesAreReadFromTheReplicaWhileItAnswers(t *testing.T) {

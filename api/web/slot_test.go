@@ -1,0 +1,70 @@
+package web_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"github.com/rollcallhq/rollcall/api/web"
+	"github.com/rollcallhq/rollcall/store"
+)
+
+func TestASlotSaysHowItWas(t *testing.T) {
+	begin := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		slot         web.Slot
+		level, words string
+	}{
+		{web.Slot{Uptime: per(100), Counts: store.Counts{Up: 60}}, "full", "21 Nov 2026: 100 % up"},
+		{web.Slot{Uptime: per(100), Counts: store.Counts{Up: 58, Degraded: 2}}, "good", "21 Nov 2026: 100 % up, 2 degraded checks"},
+		{web.Slot{Uptime: per(99.5), Counts: store.Counts{Up: 199, Down: 1}}, "good", "21 Nov 2026: 99.50 % up"},
+		{web.Slot{Uptime: per(95), Counts: store.Counts{Up: 18, Degraded: 1, Down: 1}}, "poor", "21 Nov 2026: 95.00 % up, 1 degraded check"},
+		{web.Slot{Uptime: per(0), Counts: store.Counts{Down: 9}}, "bad", "21 Nov 2026: 0 % up"},
+		{web.Slot{Counts: store.Counts{Gated: 3, Unknown: 2}}, "unsure", "21 Nov 2026: no check could tell"},
+		{web.Slot{Missed: true}, "none", "21 Nov 2026: not measured"},
+		{web.Slot{Missed: true, Hour: true}, "none", "21 Nov, 03:00 UTC: not measured"},
+		{web.Slot{Before: true}, "idle", "21 Nov 2026: not watched yet"},
+		{web.Slot{Hour: true}, "idle", "21 Nov, 03:00 UTC: nothing was due"},
+	} {
+		tt.slot.Begin = begin
+		if got := tt.slot.Level(); got != tt.level {
+			t.Errorf("%+v: level %q, want %q", tt.slot, got, tt.level)
+		}
+		if got := tt.slot.Words(); got != tt.words {
+			t.Errorf("%+v: %q, want %q", tt.slot, got, tt.words)
+		}
+	}
+}
+
+// Whoever cannot see the bars reads the same in their words, and in the table.
+func TestAChartSaysInWordsAndInATableWhatWasNotMeasured(t *testing.T) {
+	for name, missed := range map[string]int{"endpoint-down": 1, "status-endpoint": 2} {
+		bars, cells := 0, 0
+		for n := range elements(t, render(t, samples()[name])) {
+			switch {
+			case n.Data == "li" && attr(n, "class") == "d-none":
+				bars++
+				if words := textOf(n); !strings.HasSuffix(words, ": not measured") || attr(n, "title") != words {
+					t.Errorf("%s: a bar says %q, its title %q", name, words, attr(n, "title"))
+				}
+			case n.Data == "td" && textOf(n) == "not measured":
+				cells++
+			}
+		}
+		if bars != missed || cells != missed {
+			t.Errorf("%s: %d bars and %d rows say what was not measured, want %d of each", name, bars, cells, missed)
+		}
+	}
+}
+
+func textOf(n *html.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			b.WriteString(d.Data)
+		}
+	}
+	return b.String()
+}
