@@ -3,6 +3,7 @@ package alerts_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -119,12 +120,12 @@ func TestVote(t *testing.T) {
 func standing(t *testing.T, text string) store.Place {
 	t.Helper()
 	words := append(strings.Fields(text), "120")
-	var minutes time.Duration
-	if _, err := fmt.Sscan(words[2], &minutes); err != nil {
+	ago, err := time.ParseDuration(words[2] + "m")
+	if err != nil {
 		t.Fatalf("place %q: %v", text, err)
 	}
 	p := store.Place{Location: words[0], State: store.State{
-		Status: store.Status(words[1]), Since: epoch.Add(-minutes * time.Minute), LastCheckAt: epoch.Add(-time.Minute),
+		Status: store.Status(words[1]), Since: epoch.Add(-ago), LastCheckAt: epoch.Add(-time.Minute),
 	}}
 	if slices.Contains(words, "stale") {
 		p.State.LastCheckAt = epoch.Add(-30 * time.Minute)
@@ -133,6 +134,81 @@ func standing(t *testing.T, text string) store.Place {
 		p.State.Failure = &probe.Failure{Class: probe.ClassConnect, Message: "of " + p.Location}
 	}
 	return p
+}
+
+// TestVoteOfManyPlaces holds votes of places made up by chance against rules that are counted anew.
+func TestVoteOfManyPlaces(t *testing.T) {
+	statuses := []store.Status{
+		store.StatusUp, store.StatusUp, store.StatusDown, store.StatusDown, store.StatusDegraded, store.StatusGated, store.StatusUnknown, store.StatusPending,
+	}
+	seen := map[store.Status]int{}
+	for seed := range uint64(20_000) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		e := store.NewEndpoint()
+		e.Quorum = max(0, rng.IntN(8)-3)
+		before := standing(t, fmt.Sprintf("all %s %d", statuses[rng.IntN(len(statuses))], rng.IntN(300))).State
+		var places []store.Place
+		say, say2, down, waiting := 0, 0, 0, 0 // say2: those of them that are not up
+		for i := range 2 + rng.IntN(5) {
+			stale := rng.IntN(4) == 0
+			status := statuses[rng.IntN(len(statuses))]
+			text := fmt.Sprintf("l%d %s %d", i, status, rng.IntN(300))
+			if stale {
+				text += " stale"
+			}
+			p := standing(t, text)
+			places = append(places, p)
+			switch {
+			case status == store.StatusPending && (!stale || epoch.Sub(p.State.Since) < 2*time.Minute+45*time.Second):
+				waiting++
+			case stale || status == store.StatusPending || status == store.StatusUnknown:
+			default:
+				say++
+				if status != store.StatusUp {
+					say2++
+				}
+				if status == store.StatusDown {
+					down++
+				}
+			}
+		}
+		got := rules.Vote(e, before, places, epoch)
+		seen[got.Status]++
+		needed := say/2 + 1
+		if e.Quorum > 0 {
+			needed = min(e.Quorum, say)
+		}
+		wrong := ""
+		switch {
+		case got.Status == store.StatusDown && before.Status != store.StatusDown && (say == 0 || down < needed):
+			wrong = "down without a quorum"
+		case got.Status != store.StatusDown && say > 0 && down >= needed && waiting == 0:
+			wrong = "a quorum and nobody to wait for, and not down"
+		case got.Status == store.StatusUp && before.Status != store.StatusUp && (say == 0 || say2 > 0):
+			wrong = "up though not all that have a say are"
+		case before.Status == store.StatusDown && got.Status != store.StatusDown && say == 0:
+			wrong = "an outage ended by nobody"
+		case got.Since.After(epoch):
+			wrong = "a status that has not begun"
+		case got.Status != before.Status && got.Since.Before(before.Since):
+			wrong = "a status that began before the one whose place it takes"
+		case (got.Failure == nil) != (got.Status == store.StatusUp) && got.Status != before.Status:
+			wrong = "a failure that does not go with the status"
+		}
+		rng.Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
+		if other := rules.Vote(e, before, places, epoch); other.Status != got.Status || !other.Since.Equal(got.Since) {
+			wrong = "another outcome when the places are asked in another order"
+		}
+		if wrong != "" {
+			t.Fatalf("seed %d: %s: %s since %s, before %s since %s, quorum %d, of %d down %d, waiting %d", seed, wrong, got.Status, got.Since,
+				before.Status, before.Since, e.Quorum, say, down, waiting)
+		}
+	}
+	for _, status := range statuses {
+		if seen[status] < 100 {
+			t.Errorf("only %d votes ended %s", seen[status], status)
+		}
+	}
 }
 
 func TestAPlaceIsStaleOnceItMissedTwoChecks(t *testing.T) {

@@ -54,7 +54,8 @@ func (s *Server) public(ctx context.Context) (publicStatus, error) {
 }
 
 // countsOf adds up the verdicts of some endpoints since a time, by their ids.
-func (s *Server) countsOf(ctx context.Context, grain store.Grain, from time.Time, endpoints ...[]store.Overview) (map[string]store.Counts, error) {
+func (s *Server) countsOf(ctx context.Context, grain store.Grain, from time.Time,
+	endpoints ...[]store.Overview) (map[string]store.Counts, error) {
 	var ids []string
 	for _, list := range endpoints {
 		for _, o := range list {
