@@ -28,6 +28,13 @@ type Database struct {
 	ForgetSecrets func(t testing.TB, sealer *store.Sealer) (store.Forgotten, error)
 	// SQL opens it beside the store, as an operator would.
 	SQL func(t testing.TB) *sql.DB
+
+	// How long the database itself takes at its fastest, for Bench to hold the store against; nil where a driver does not say.
+	// BareChecks writes so many checks (see BenchChecks) as bare rows in one transaction, BareDays reads the rows of the
+	// days of an endpoint, and BareEndpoints those of the first so many endpoints by name.
+	BareChecks    func(t testing.TB, n int) time.Duration
+	BareDays      func(t testing.TB, endpointID string) time.Duration
+	BareEndpoints func(t testing.TB, n int) time.Duration
 }
 
 // Run tests that a driver does what store.Store says. fresh makes an empty database.
