@@ -61,7 +61,7 @@ func PackBare(r probe.Result, scheduledAt time.Time) (Packed, error) {
 
 // Unpack returns what Pack was given, as [Rounded] leaves it. Without numbers, which is how rows of the first schema were
 // carried over, everything is in the shape: its steps then have the members that EncodeResult writes, and beside them are
-// started_at, duration_ms and retry_after_ms.
+// started_at (as scheduled where that is not there), duration_ms and retry_after_ms.
 func Unpack(scheduledAt time.Time, verdict byte, latencies, numbers, shape []byte) (probe.Result, error) {
 	r, err := decodeShape(shape)
 	if err != nil {
@@ -72,6 +72,9 @@ func Unpack(scheduledAt time.Time, verdict byte, latencies, numbers, shape []byt
 		return probe.Result{}, fmt.Errorf("unpack check: %q is not the letter of a verdict", verdict)
 	}
 	if len(numbers) == 0 {
+		if r.StartedAt.IsZero() {
+			r.StartedAt = scheduledAt.UTC()
+		}
 		return r, nil
 	}
 	if len(latencies) != 4*len(r.Steps) {
