@@ -44,7 +44,7 @@ func TestSoak(t *testing.T) {
 	}
 	s := &soak{T: t, target: startTarget(t, soakDelay), postgres: ownPostgres(t)}
 	s.register()
-	s.service = serveInstance(t, []string{testKey}, "--database", s.postgres.URL(), "--allow-private", "127.0.0.0/8")
+	s.service = serveInstance(t, serviceEnvironment(t), "--database", s.postgres.URL(), "--allow-private", "127.0.0.0/8")
 	s.begin = time.Now()
 	s.db = openSQL(t, "pgx", s.postgres.URL())
 	s.endpoints = s.readEndpoints()
@@ -56,11 +56,14 @@ func TestSoak(t *testing.T) {
 		s.away = true
 		s.watch(time.Now().Add(outage))
 		s.postgres.Start(t)
+		s.db = openSQL(t, "pgx", s.postgres.URL()) // no connection survives
 		s.away = false
 		s.say("the database is back")
 	}
 	s.watch(s.begin.Add(duration))
-	s.service.await("what waits to be written", func() bool { return s.service.metric("rollcall_recorder_waiting") == 0 })
+	s.service.await("what waits to be written", func() bool {
+		return s.service.metric("rollcall_recorder_waiting")+s.service.metric("rollcall_spool_checks") == 0
+	})
 	end := time.Now()
 	s.service.stop()
 
