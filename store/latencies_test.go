@@ -362,7 +362,8 @@ func TestManySumsOfManyStepsAreBounded(t *testing.T) {
 	for range 100 {
 		var l store.Latencies
 		for range 10 {
-			l.Add(probe.Result{Verdict: probe.Up, Steps: []probe.Step{{Name: store.Numbered("step", random.IntN(1000)+2), Latency: time.Second}}})
+			step := probe.Step{Name: store.Numbered("step", random.IntN(1000)+2), Latency: time.Second}
+			l.Add(probe.Result{Verdict: probe.Up, Steps: []probe.Step{step}})
 		}
 		if err := sum.Merge(l); err != nil {
 			t.Fatal(err)

@@ -40,7 +40,8 @@ func healthyMCP(random *rand.Rand) probe.Result {
 			Phases: probe.Phases{Body: between(0, 800*time.Microsecond), FirstByte: answer},
 		}
 		if i == 0 {
-			s.Phases.DNS, s.Phases.Connect, s.Phases.TLS = between(0, 20*time.Millisecond), between(0, 80*time.Millisecond), between(0, 160*time.Millisecond)
+			s.Phases.DNS, s.Phases.Connect = between(0, 20*time.Millisecond), between(0, 80*time.Millisecond)
+			s.Phases.TLS = between(0, 160*time.Millisecond)
 		}
 		if i == 0 || i == 2 {
 			s.BytesIn = 200 + random.Int64N(12_000)
@@ -486,7 +487,8 @@ func FuzzUnpack(f *testing.F) {
 		f.Add(start.UnixMicro(), p.Verdict, p.Latencies, p.Numbers, p.Shape)
 		f.Add(start.UnixMicro(), p.Verdict, p.Latencies, []byte(nil), p.Shape)
 	}
-	f.Add(int64(0), byte('x'), []byte{255, 255, 255, 255}, []byte{0x17, 0, 0xff, 2, 4, 1, 1}, []byte(`{"steps":[{"start_ms":1e300,"phases":null}],"failure":{}}`))
+	f.Add(int64(0), byte('x'), []byte{255, 255, 255, 255}, []byte{0x17, 0, 0xff, 2, 4, 1, 1},
+		[]byte(`{"steps":[{"start_ms":1e300,"phases":null}],"failure":{}}`))
 	f.Fuzz(func(t *testing.T, scheduled int64, verdict byte, latencies, numbers, shape []byte) {
 		at := time.UnixMicro(scheduled).UTC()
 		r, err := store.Unpack(at, verdict, latencies, numbers, shape)
