@@ -2,10 +2,17 @@ package scheduler
 
 import "time"
 
-// Sure reports whether a shard is owned by what the database said, not merely because the database is away.
-func (l *Leases) Sure(shard int) bool {
+// Sure lists the shards that are owned by what the database said, not merely because the database is away.
+func (l *Leases) Sure() (shards []int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h, ok := l.held[shard]
-	return ok && !h.unsure && time.Now().Before(l.sure)
+	if !time.Now().Before(l.sure) {
+		return nil
+	}
+	for shard, h := range l.held {
+		if !h.unsure {
+			shards = append(shards, shard)
+		}
+	}
+	return shards
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -194,41 +195,128 @@ func TestTheOldestThatWaitsForAHostGoesOnFirst(t *testing.T) {
 	})
 }
 
-func TestSlotsOfAHostAreNotLostWhenWhoWaitsForThemGoes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := startWith(t, scheduler.Config{Concurrency: 1, PerHost: 1}, func(ctx context.Context, target probe.Target) probe.Result {
-			time.Sleep(2 * time.Second)
-			return up(ctx, target)
+// takes returns a probe that takes a time for each path of a URL; none for others.
+func takes(times map[string]time.Duration) func(context.Context, probe.Target) probe.Result {
+	return func(ctx context.Context, target probe.Target) probe.Result {
+		_, path, _ := strings.Cut(strings.TrimPrefix(target.URL, "https://"), "/")
+		time.Sleep(times[path])
+		return up(ctx, target)
+	}
+}
+
+// daily returns an endpoint that is checked when somebody asks for it.
+func daily(id, url string) store.Endpoint {
+	e := at(id, url)
+	e.Schedule = "@daily"
+	return e
+}
+
+// TestTheSlotOfAHostIsNotLostWhenWhoWasToTakeItDoesNot has a and others share a host with one slot. When a ends, b is the next
+// to go on, but something else has the only slot there is. Before b begins it does something else: then it is the turn of c.
+func TestTheSlotOfAHostIsNotLostWhenWhoWasToTakeItDoesNot(t *testing.T) {
+	edit := func(t *testing.T, w *world, change func(*store.Endpoint)) {
+		e := daily("b", "https://one.example/b")
+		e.UpdatedAt = time.Now()
+		change(&e)
+		w.know(t, e)
+	}
+	for name, tc := range map[string]struct {
+		wait func(w *world) // for b
+		act  func(t *testing.T, w *world)
+	}{
+		"it is removed": {
+			func(w *world) { w.Soon("b") },
+			func(_ *testing.T, w *world) { w.Remove("b") },
+		},
+		"it is paused": {
+			func(w *world) { w.Soon("b") },
+			func(t *testing.T, w *world) { edit(t, w, func(e *store.Endpoint) { e.Paused = true }) },
+		},
+		"it moves": {
+			func(w *world) { w.Soon("b") },
+			func(t *testing.T, w *world) {
+				edit(t, w, func(e *store.Endpoint) { e.URL = "https://moved.example/b" })
+			},
+		},
+		"it moves while somebody waits for it": {
+			func(w *world) { go w.CheckNow(context.Background(), "b") }, //nolint:errcheck,usetesting // it comes back when it may
+			func(t *testing.T, w *world) {
+				edit(t, w, func(e *store.Endpoint) { e.URL = "https://moved.example/b" })
+			},
+		},
+		"it moves while it is paused and somebody waits for it": {
+			func(w *world) { go w.CheckNow(context.Background(), "paused") }, //nolint:errcheck,usetesting // as above
+			func(t *testing.T, w *world) {
+				e := daily("paused", "https://moved.example/paused")
+				e.Paused, e.UpdatedAt = true, time.Now()
+				w.know(t, e)
+			},
+		},
+		"it is removed while somebody waits for it": {
+			func(w *world) { go w.CheckNow(context.Background(), "b") }, //nolint:errcheck,usetesting // it comes back when it may
+			func(_ *testing.T, w *world) { w.Remove("b") },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := startWith(t, scheduler.Config{Concurrency: 3, PerHost: 1},
+					takes(map[string]time.Duration{"a": 2 * time.Second, "long": 10 * time.Second}))
+				for _, id := range []string{"a", "b", "c"} {
+					w.know(t, daily(id, "https://one.example/"+id))
+				}
+				w.know(t, daily("long", "https://other.example/long"))
+				paused := daily("paused", "https://one.example/paused")
+				paused.Paused = true
+				w.know(t, paused)
+				w.Soon("a")
+				w.Soon("long")
+				synctest.Wait()
+				tc.wait(w)
+				synctest.Wait()
+				time.Sleep(time.Second)
+				w.Soon("c")
+				synctest.Wait()
+				w.SetLimit(1)
+				time.Sleep(2 * time.Second) // a has ended
+				synctest.Wait()
+				if got := len(w.of("b")) + len(w.of("paused")) + len(w.of("c")); got != 0 {
+					t.Fatalf("%d checks with no slot free", got)
+				}
+				tc.act(t, w)
+				time.Sleep(10 * time.Second)
+				if got := len(w.of("c")); got != 1 {
+					t.Errorf("%d checks of the one that was next, want 1", got)
+				}
+			})
 		})
-		ids := []string{"a", "b", "c", "d", "e", "f"}
-		for _, id := range ids {
-			w.set(t, at(id, "https://one.example/"+id))
+	}
+}
+
+func TestASlotOfAHostPassesByWhoIsBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := startWith(t, scheduler.Config{Concurrency: 10, PerHost: 2}, takes(map[string]time.Duration{
+			"short": 2 * time.Second, "long": 5 * time.Second, "b": 10 * time.Second,
+		}))
+		for _, id := range []string{"short", "long", "b", "c"} {
+			w.know(t, daily(id, "https://one.example/"+id))
 		}
-		w.set(t, endpoint("other")) // takes the only slot when the host has one again
-		synctest.Wait()
-		for _, act := range []func(string){
-			w.Remove,
-			func(id string) {
-				e := at(id, "https://one.example/"+id)
-				e.Paused, e.UpdatedAt = true, time.Now().Add(time.Second)
-				w.know(t, e)
-			},
-			func(id string) {
-				e := at(id, "https://moved.example/"+id)
-				e.UpdatedAt = time.Now().Add(time.Second)
-				w.know(t, e)
-			},
+		for _, ask := range []func(){
+			func() { w.Soon("short") },
+			func() { w.Soon("long") },
+			func() { w.Soon("b") },
+			func() { go w.CheckNow(context.Background(), "b") }, //nolint:errcheck,usetesting // it is looked at through what is recorded
+			func() { w.Soon("c") },
 		} {
-			time.Sleep(2 * time.Second)
-			synctest.Wait()
-			for _, id := range ids[1:4] {
-				act(id)
-			}
+			ask()
+			time.Sleep(time.Millisecond)
 		}
-		before := len(w.of("f"))
-		time.Sleep(2 * time.Minute)
-		if got := len(w.of("f")) - before; got < 1 {
-			t.Errorf("%d checks in two minutes of one that waits for its host, want some", got)
+		time.Sleep(6 * time.Second)
+		if got := len(w.of("c")); got != 1 {
+			t.Errorf("%d checks of c when long had ended, want 1: whoever asks for b has to wait for b", got)
+		}
+		time.Sleep(20 * time.Second)
+		if got := len(w.of("b")); got != 2 {
+			t.Errorf("%d checks of b, want both that were asked for", got)
 		}
 	})
 }

@@ -18,7 +18,32 @@ import (
 // Latencies are mergeable sketches (DDSketch) of the latencies of good checks: of whole checks under the empty name, and of
 // each step under its own. Quantiles are right to sketchAccuracy. The zero value is empty and ready for use; a copy shares
 // its memory with the original, so that only one of the two may be added to, see [Latencies.Clone].
-type Latencies struct{ sketches []sketch }
+type Latencies struct {
+	sketches []sketch
+	packed   []byte // what MarshalBinary wrote and nobody has read; sketches is nil then
+}
+
+// PackedLatencies returns what MarshalBinary wrote without reading it yet: of a year of roll-ups, all are merged and few are
+// asked for anything. What cannot be read is an error of Merge, and empty elsewhere. It keeps data.
+func PackedLatencies(data []byte) Latencies { return Latencies{packed: data} }
+
+// read makes sketches of what is packed.
+func (l *Latencies) read() error {
+	if l.packed == nil {
+		return nil
+	}
+	packed := l.packed
+	l.packed = nil
+	return l.MergeBinary(packed)
+}
+
+// unpacked returns l with everything in sketches.
+func (l Latencies) unpacked() Latencies {
+	if l.read() != nil {
+		return Latencies{}
+	}
+	return l
+}
 
 const (
 	// sketchAccuracy is the relative error of a quantile: 1 %.
@@ -50,6 +75,7 @@ func (l *Latencies) Add(r probe.Result) {
 	if r.Verdict != probe.Up && r.Verdict != probe.Degraded {
 		return
 	}
+	*l = l.unpacked()
 	if l.sketches == nil {
 		l.sketches = make([]sketch, 0, min(len(r.Steps)+1, maxSketches))
 	}
@@ -93,6 +119,7 @@ func (l *Latencies) sketch(guess int, step string) *sketch {
 
 // Clone returns a copy that can be added to without a change to l.
 func (l Latencies) Clone() Latencies {
+	l = l.unpacked()
 	l.sketches = slices.Clone(l.sketches)
 	for i := range l.sketches {
 		l.sketches[i] = l.sketches[i].clone()
@@ -103,6 +130,12 @@ func (l Latencies) Clone() Latencies {
 // Merge takes in all of m, which stays as it is. It fails, with l as it was or merged in part, when the sum is larger than
 // checks can add up to.
 func (l *Latencies) Merge(m Latencies) error {
+	if m.packed != nil {
+		return l.MergeBinary(m.packed)
+	}
+	if err := l.read(); err != nil {
+		return err
+	}
 	for i := range m.sketches {
 		from := &m.sketches[i]
 		into := l.sketch(i, from.step)
@@ -118,6 +151,7 @@ func (l *Latencies) Merge(m Latencies) error {
 
 // Steps lists the steps there are latencies of, in no order.
 func (l Latencies) Steps() []string {
+	l = l.unpacked()
 	var names []string
 	for _, s := range l.sketches {
 		if s.step != "" {
@@ -131,6 +165,7 @@ func (l Latencies) Steps() []string {
 // empty; nil when nothing was measured. The quantile q of n latencies is the one of rank ⌈q·n⌉ (nearest rank), the
 // first at least: the p99 of fewer than 100 latencies is the largest.
 func (l Latencies) Quantiles(step string, qs ...float64) []float64 {
+	l = l.unpacked()
 	i := slices.IndexFunc(l.sketches, func(s sketch) bool { return s.step == step })
 	if i < 0 {
 		return nil
@@ -336,6 +371,9 @@ func (l Latencies) MarshalBinary() ([]byte, error) { return l.AppendBinary(nil) 
 
 // AppendBinary appends what MarshalBinary returns to data.
 func (l Latencies) AppendBinary(data []byte) ([]byte, error) {
+	if err := l.read(); err != nil {
+		return nil, err
+	}
 	data = append(data, latenciesVersion)
 	for i := range l.sketches {
 		s := &l.sketches[i]
@@ -354,6 +392,9 @@ func (l *Latencies) UnmarshalBinary(data []byte) error {
 // MergeBinary takes in what MarshalBinary wrote, which is faster than to read it and to call Merge; page after page of a
 // year is read like this. After an error l holds a part of it.
 func (l *Latencies) MergeBinary(data []byte) error {
+	if err := l.read(); err != nil {
+		return err
+	}
 	if len(data) == 0 {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"math"
@@ -362,7 +363,8 @@ func TestManySumsOfManyStepsAreBounded(t *testing.T) {
 	for range 100 {
 		var l store.Latencies
 		for range 10 {
-			l.Add(probe.Result{Verdict: probe.Up, Steps: []probe.Step{{Name: store.Numbered("step", random.IntN(1000)+2), Latency: time.Second}}})
+			step := probe.Step{Name: store.Numbered("step", random.IntN(1000)+2), Latency: time.Second}
+			l.Add(probe.Result{Verdict: probe.Up, Steps: []probe.Step{step}})
 		}
 		if err := sum.Merge(l); err != nil {
 			t.Fatal(err)
@@ -443,4 +445,36 @@ func FuzzLatencies(f *testing.F) {
 			back(t, again)
 		}
 	})
+}
+
+func TestLatenciesThatWereNotReadYetAreAsGoodAsOthers(t *testing.T) {
+	var l store.Latencies
+	for i := range 100 {
+		l.Add(probe.Result{Verdict: probe.Up, Duration: time.Duration(i+1) * time.Millisecond})
+	}
+	data, err := l.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := l.Quantiles("", 0.5, 0.99)
+	packed := store.PackedLatencies(data)
+	if diff := cmp.Diff(packed.Quantiles("", 0.5, 0.99), want); diff != "" {
+		t.Errorf("quantiles (-packed +read):\n%s", diff)
+	}
+	again, err := packed.MarshalBinary()
+	if err != nil || !bytes.Equal(again, data) {
+		t.Errorf("MarshalBinary of what was packed: %v, equal %t", err, bytes.Equal(again, data))
+	}
+	var sum store.Latencies
+	for range 2 {
+		if err := sum.Merge(packed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(sum.Quantiles("", 0.5, 0.99), want); diff != "" {
+		t.Errorf("quantiles of twice the same (-merged +once):\n%s", diff)
+	}
+	if err := sum.Merge(store.PackedLatencies([]byte{9, 9})); err == nil {
+		t.Error("what is no sketch was merged")
+	}
 }

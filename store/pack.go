@@ -61,7 +61,7 @@ func PackBare(r probe.Result, scheduledAt time.Time) (Packed, error) {
 
 // Unpack returns what Pack was given, as [Rounded] leaves it. Without numbers, which is how rows of the first schema were
 // carried over, everything is in the shape: its steps then have the members that EncodeResult writes, and beside them are
-// started_at, duration_ms and retry_after_ms.
+// started_at (as scheduled where that is not there), duration_ms and retry_after_ms.
 func Unpack(scheduledAt time.Time, verdict byte, latencies, numbers, shape []byte) (probe.Result, error) {
 	r, err := decodeShape(shape)
 	if err != nil {
@@ -72,6 +72,9 @@ func Unpack(scheduledAt time.Time, verdict byte, latencies, numbers, shape []byt
 		return probe.Result{}, fmt.Errorf("unpack check: %q is not the letter of a verdict", verdict)
 	}
 	if len(numbers) == 0 {
+		if r.StartedAt.IsZero() {
+			r.StartedAt = scheduledAt.UTC()
+		}
 		return r, nil
 	}
 	if len(latencies) != 4*len(r.Steps) {
@@ -266,7 +269,8 @@ func decodeShape(shape []byte) (r probe.Result, err error) {
 		return r, fmt.Errorf("read shape of a check: %w", err)
 	}
 	r.Kind, r.Era, r.Facts = kept.Kind, kept.Era, kept.Facts
-	r.StartedAt, r.Duration, r.RetryAfter = kept.StartedAt.UTC(), FromMilliseconds(kept.DurationMS), FromMilliseconds(kept.RetryAfterMS)
+	r.StartedAt = kept.StartedAt.UTC()
+	r.Duration, r.RetryAfter = FromMilliseconds(kept.DurationMS), FromMilliseconds(kept.RetryAfterMS)
 	for _, s := range kept.Steps {
 		r.Steps = append(r.Steps, s.step())
 	}
@@ -419,7 +423,8 @@ func appendNumbers(b []byte, r probe.Result, scheduledAt time.Time) []byte {
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		start, latency := units(s.Start, tick), latencyTicks(latencyMicros(s.Latency))
-		dns, connect, tls, body := phaseTicks(s.Phases.DNS), phaseTicks(s.Phases.Connect), phaseTicks(s.Phases.TLS), phaseTicks(s.Phases.Body)
+		dns, connect, tls := phaseTicks(s.Phases.DNS), phaseTicks(s.Phases.Connect), phaseTicks(s.Phases.TLS)
+		body := phaseTicks(s.Phases.Body)
 		b = appendSmall(b, start-end, latency-dns-connect-tls-body-phaseTicks(s.Phases.FirstByte))
 		b = binary.AppendUvarint(b, uint64(body))
 		b = binary.AppendUvarint(b, uint64(max(0, s.BytesIn)))
@@ -571,7 +576,7 @@ func appendFacts(b []byte, f *probe.Facts, scheduledAt time.Time) []byte {
 		b = binary.AppendVarint(b, *f.LagBlocks)
 	}
 	if f.HeadHash != "" {
-		form := byte(0)
+		var form byte
 		b, form = appendHash(b, f.HeadHash)
 		has |= hasHash | form
 	}

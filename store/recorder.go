@@ -87,7 +87,7 @@ type Recorder struct {
 
 	givenUp    int       // guarded by mu
 	groups     int       // guarded by mu
-	unreadable int       // guarded by mu: how often in a row the spool could not be read
+	unreadable int       // how often in a row the spool could not be read; Run's alone
 	spillFrom  time.Time // guarded by mu: when a spool that could not be written is tried again; zero when it could
 	toldLost   time.Time // guarded by mu: when the log was told of checks given up
 	toldSpool  time.Time // guarded by mu: when the log was told of a spool that cannot be written
@@ -298,10 +298,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	retry := minRetry
 	for ctx.Err() == nil {
 		if !r.fill() {
-			select {
-			case <-ctx.Done():
-			case <-r.wake:
-			}
+			r.await(ctx)
 			continue
 		}
 		if r.writeGroup(context.WithoutCancel(ctx)) {
@@ -319,16 +316,35 @@ func (r *Recorder) Run(ctx context.Context) error {
 	return nil
 }
 
+// await returns when there is something to write, or a spool that could not be read is to be tried again.
+func (r *Recorder) await(ctx context.Context) {
+	if r.unreadable == 0 {
+		select {
+		case <-ctx.Done():
+		case <-r.wake:
+		}
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(maxRetry):
+	}
+}
+
 // fill tops up hand with the oldest of what waits and reports whether there is anything in it.
 func (r *Recorder) fill() bool {
 	r.disk <- struct{}{}
 	defer func() { <-r.disk }()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for r.unreadLocked() > 0 && len(r.hand) < maxGroup && r.fillFromSpoolLocked(maxGroup-len(r.hand)) {
+		if len(r.hand) > 0 {
+			return true
+		}
+	}
 	room := maxGroup - len(r.hand)
 	switch {
-	case r.unreadLocked() > 0:
-		r.fillFromSpoolLocked(room)
+	case r.unreadLocked() > 0: // and cannot be read as yet
 	case r.memory.checks > 0:
 		r.fillFromMemoryLocked(room)
 	default:
@@ -337,30 +353,43 @@ func (r *Recorder) fill() bool {
 	return len(r.hand) > 0
 }
 
-// fillFromSpoolLocked gives mu away while it reads.
-func (r *Recorder) fillFromSpoolLocked(room int) {
+// fillFromSpoolLocked reports whether the spool can be read. It gives mu away while it reads.
+func (r *Recorder) fillFromSpoolLocked(room int) bool {
 	r.mu.Unlock()
-	checks, damaged, err := r.cfg.Spool.next(room)
+	checks, lost, err := r.readSpool(room)
 	r.mu.Lock()
 	for i := range checks {
 		r.hand = append(r.hand, &record{check: checks[i], spooled: true})
 	}
-	r.givenUp += damaged
-	if damaged > 0 {
-		r.cfg.Log.Error("spool has damaged checks: they were put aside", "checks", damaged, "aside", r.cfg.Spool.asidePath())
-	}
-	r.unreadable++
-	switch {
-	case err == nil:
-		r.unreadable = 0
-	case len(checks) == 0 && (errors.Is(err, errFramingLost) || r.unreadable >= maxAttempts):
-		n := r.cfg.Spool.giveUpRest()
-		r.givenUp += n
-		r.cfg.Log.Error("spool cannot be read: the rest was put aside", "checks", n, "aside", r.cfg.Spool.asidePath(), "error", err)
-	}
+	r.givenUp += lost
 	if len(r.hand) == 0 {
 		r.cfg.Spool.settle(r.cfg.Spool.where(), 0)
 	}
+	if err != nil {
+		r.unreadable++
+		return false
+	}
+	r.unreadable = 0
+	return true
+}
+
+// readSpool reads at most limit checks and says how many were lost to damage. What cannot be read, or not any more after some
+// attempts, is put aside.
+func (r *Recorder) readSpool(limit int) (checks []Check, lost int, err error) {
+	checks, lost, err = r.cfg.Spool.next(limit)
+	if lost > 0 {
+		r.cfg.Log.Error("spool has damaged checks: they were put aside", "checks", lost, "aside", r.cfg.Spool.asidePath())
+	}
+	if err == nil || len(checks) > 0 {
+		return checks, lost, nil // the error comes again
+	}
+	if !errors.Is(err, errFramingLost) && r.unreadable < maxAttempts {
+		r.cfg.Log.Error("spool cannot be read", "error", err)
+		return nil, lost, err
+	}
+	rest := r.cfg.Spool.giveUpRest()
+	r.cfg.Log.Error("spool cannot be read: the rest was put aside", "checks", rest, "aside", r.cfg.Spool.asidePath(), "error", err)
+	return nil, lost + rest, nil
 }
 
 func (r *Recorder) fillFromMemoryLocked(room int) {

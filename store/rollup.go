@@ -100,12 +100,14 @@ func (h *Rollup) UnmarshalBinary(data []byte) error {
 	if data[0] != rollupVersion {
 		return fmt.Errorf("read roll-up: version %d is not known", data[0])
 	}
-	rest, ok := data[1:], true
-	counts := [5]int{}
+	rest := data[1:]
+	var counts [5]int
 	for i := range counts {
-		if counts[i], rest, ok = cutCount(rest); !ok {
+		n, after, ok := cutCount(rest)
+		if !ok {
 			return errRollup
 		}
+		counts[i], rest = n, after
 	}
 	h.Counts = Counts{counts[0], counts[1], counts[2], counts[3], counts[4]}
 	classes, rest, ok := cutCount(rest)

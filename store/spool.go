@@ -54,8 +54,8 @@ type mark struct{ offset, frames int64 }
 // Recovered is what an earlier process left in a spool.
 type Recovered struct {
 	Checks int // that will be recorded
-	// Lost is how many waited in memory alone when the process was killed, or were cut off the end of the file with it. After
-	// a clean stop it is 0.
+	// Lost is how many waited in memory alone when the process was killed, or are missing at the end of the file. After a
+	// clean stop it is 0.
 	Lost int
 	// Torn is 1 when the last frame was only half written. It is cut off, and counted in Lost.
 	Torn int

@@ -2,11 +2,9 @@ package store
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"reflect"
 	"slices"
 	"time"
 
@@ -91,6 +89,7 @@ func appendFrame(b []byte, c Check) ([]byte, error) {
 	if key, ok := ParseCheckID(c.ID); ok && key.EndpointID == c.EndpointID && key.At(c.Location) && key.ScheduledAt.Equal(c.ScheduledAt) {
 		c.ID = "" // it follows from the rest
 	}
+	c.Result.Facts, c.Result.Memory = tidyFacts(c.Result.Facts), tidyMemory(c.Result.Memory) // whose times may be of any year
 	f.check(&c)
 	body := f.out[begin+frameHeadSize:]
 	if f.err == nil && len(body) > maxFrame {
@@ -162,9 +161,62 @@ func (f *form) result(r *probe.Result) {
 	optional(f, 6, &r.Failure, (*form).failure)
 	list(f, 7, &r.Steps, (*form).step)
 	list(f, 8, &r.Warnings, (*form).warning)
-	object(f, 9, &r.Facts, tidyFacts)
-	object(f, 10, &r.Memory, tidyMemory)
+	f.nested(9, func(f *form) { f.facts(&r.Facts) })
+	f.nested(10, func(f *form) { f.memory(&r.Memory) })
 	number(f, 11, &r.RetryAfter)
+}
+
+func (f *form) facts(v *probe.Facts) {
+	text(f, 1, &v.ProtocolVersion)
+	list(f, 2, &v.SupportedVersions, aText)
+	text(f, 3, &v.Era)
+	text(f, 4, &v.ServerName)
+	text(f, 5, &v.ServerVersion)
+	optional(f, 6, &v.Tools, aNumber)
+	optional(f, 7, &v.Prompts, aNumber)
+	optional(f, 8, &v.Resources, aNumber)
+	text(f, 9, &v.Contract)
+	optional(f, 10, &v.Height, aNumber)
+	text(f, 11, &v.HeadHash)
+	optional(f, 12, &v.HeadTime, aMoment)
+	optional(f, 13, &v.LagBlocks, aNumber)
+	optional(f, 14, &v.Finalized, aNumber)
+	optional(f, 15, &v.Syncing, aFlag)
+	text(f, 16, &v.ChainID)
+	optional(f, 17, &v.TLSExpiresAt, aMoment)
+	text(f, 18, &v.RemoteAddr)
+}
+
+func (f *form) memory(v *probe.Memory) {
+	optional(f, 1, &v.Head, (*form).chainHead)
+	number(f, 2, &v.Block.Average)
+	number(f, 3, &v.Block.Samples)
+	optional(f, 4, &v.Finalized, aNumber)
+	optional(f, 5, &v.Since, aMoment)
+	number(f, 6, &v.Over)
+	number(f, 7, &v.Far)
+	f.flag(8, &v.Mute)
+	text(f, 9, &v.SoundTools)
+}
+
+func (f *form) chainHead(v *probe.Head) {
+	text(f, 1, &v.Endpoint)
+	text(f, 2, &v.Origin)
+	text(f, 3, &v.Chain)
+	number(f, 4, &v.Height)
+	text(f, 5, &v.Hash)
+	text(f, 6, &v.Parent)
+	optional(f, 7, &v.Mark, (*form).landmark)
+	f.moment(8, &v.Time)
+	f.moment(9, &v.Asked)
+	f.moment(10, &v.Seen)
+	f.moment(11, &v.Since)
+	number(f, 12, &v.Every)
+}
+
+func (f *form) landmark(v *probe.Mark) {
+	number(f, 1, &v.Height)
+	text(f, 2, &v.Hash)
 }
 
 func (f *form) failure(v *probe.Failure) {
@@ -205,7 +257,7 @@ const (
 	kindBytes  = 1 // a varint that says how many bytes follow
 )
 
-func number[T ~int | ~int64](f *form, field int, v *T) {
+func number[T ~int | ~int64 | ~uint64](f *form, field int, v *T) {
 	if f.reading {
 		if f.find(field, kindNumber) {
 			*v = T(f.varint())
@@ -240,6 +292,21 @@ func (f *form) moment(field int, v *time.Time) {
 		*v = time.UnixMicro(f.varint()).UTC()
 	}
 }
+
+func (f *form) flag(field int, v *bool) {
+	n := 0
+	if *v {
+		n = 1
+	}
+	number(f, field, &n)
+	*v = n != 0
+}
+
+// Values that may be there and be zero, and those of lists, have fields of their own of which they are the first.
+func aNumber[T ~int | ~int64 | ~uint64](f *form, v *T) { number(f, 1, v) }
+func aText(f *form, v *string)                         { text(f, 1, v) }
+func aMoment(f *form, v *time.Time)                    { f.moment(1, v) }
+func aFlag(f *form, v *bool)                           { f.flag(1, v) }
 
 // nested is a value that has fields of its own.
 func (f *form) nested(field int, fill func(*form)) (there bool) {
@@ -284,27 +351,14 @@ func list[T any](f *form, field int, v *[]T, fill func(*form, *T)) {
 		if !f.nested(field, func(f *form) { fill(f, &read) }) {
 			return
 		}
+		if *v == nil {
+			*v = make([]T, 0, 4) // as many steps as a usual check has
+		}
 		*v = append(*v, read)
 	}
 	if len(*v) > maxParts {
 		f.fail(fmt.Errorf("check has more than %d parts of one kind", maxParts))
 	}
-}
-
-// object is a value as databases keep it: as JSON. tidy returns it in a form that JSON can hold.
-func object[T any](f *form, field int, v *T, tidy func(T) T) {
-	if f.reading {
-		if f.find(field, kindBytes) {
-			f.fail(json.Unmarshal([]byte(f.bytes()), v))
-		}
-		return
-	}
-	if reflect.ValueOf(v).Elem().IsZero() {
-		return
-	}
-	encoded, err := json.Marshal(tidy(*v))
-	f.fail(err)
-	f.out = append(binary.AppendUvarint(f.key(field, kindBytes), uint64(len(encoded))), encoded...)
 }
 
 func (f *form) key(field, kind int) []byte {

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -179,6 +180,7 @@ func TestNothingIsLostInThirtyMinutesWithoutADatabase(t *testing.T) {
 	if raceDetector {
 		checks /= 20
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // so little is in memory that it would be looked through a thousand times
 	synctest.Test(t, func(t *testing.T) {
 		db := &strict{away: true}
 		spool, _ := openSpool(t, filepath.Join(t.TempDir(), "spool"))
@@ -353,6 +355,7 @@ func TestAKillWhileTheSpoolIsDrainedRepeatsAGroupAtMost(t *testing.T) {
 		db.mu.Unlock()
 		db.setAway(false)
 		time.Sleep(11 * time.Second)
+		synctest.Wait()
 		if len(copies) < 5 {
 			t.Fatalf("%d transactions, want one for each 1,000 checks", len(copies))
 		}
@@ -495,6 +498,7 @@ func TestASpoolThatWasDamagedWhileItWasOpen(t *testing.T) {
 		f.Close()
 		db.setAway(false)
 		time.Sleep(11 * time.Second)
+		synctest.Wait()
 		s := r.Stats()
 		if db.count == 0 || s.GivenUp == 0 || db.count+s.GivenUp != 30_000 || s.Waiting+s.Spooled != 0 {
 			t.Errorf("%d recorded, %+v; want all to be recorded or given up", db.count, s)
@@ -506,6 +510,62 @@ func TestASpoolThatWasDamagedWhileItWasOpen(t *testing.T) {
 			t.Errorf("Record after it: %v", err)
 		}
 	})
+}
+
+// mute is a file that cannot be read for a while.
+type mute struct {
+	*os.File
+	mu    sync.Mutex
+	fails int // so many times
+}
+
+func (f *mute) ReadAt(b []byte, at int64) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fails > 0 {
+		f.fails--
+		return 0, syscall.EIO
+	}
+	return f.File.ReadAt(b, at)
+}
+
+func TestASpoolThatCannotBeRead(t *testing.T) {
+	for name, tc := range map[string]struct{ fails, lost int }{
+		"for a moment": {2, 0},
+		"ever":         {1_000_000, 5000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				data, _ := spoolOf(t, 5000)
+				path := fileWith(t, data)
+				f, err := os.OpenFile(path, os.O_RDWR, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				disk := &mute{File: f}
+				spool, _, err := store.OpenSpoolOn(disk, int64(len(data)), path, 0, slog.New(slog.DiscardHandler))
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { spool.Close() })
+				disk.fails = tc.fails
+				db := &strict{}
+				r, _ := runSpooling(t, db, spool, 0)
+				for i := 5000; i < 5100; i++ { // they wait behind the others
+					if _, err := r.Record(t.Context(), tick(i)); err != nil && !errors.Is(err, store.ErrWaiting) {
+						t.Fatal(err)
+					}
+					time.Sleep(time.Second)
+				}
+				synctest.Wait()
+				s := r.Stats()
+				if s.GivenUp < tc.lost || tc.lost == 0 && s.GivenUp > 0 || s.Waiting+s.Spooled != 0 || s.GivenUp == 5100 {
+					t.Errorf("%+v, want %d of the first 5,000 to be lost and nothing to wait", s, tc.lost)
+				}
+				db.expect(t, 5100-s.GivenUp)
+			})
+		})
+	}
 }
 
 // full is a file on a disk that has no room beyond a size.
@@ -621,6 +681,7 @@ func TestASpoolStaysWithinItsLimit(t *testing.T) {
 		db.mu.Unlock()
 		db.setAway(false)
 		time.Sleep(11 * time.Second)
+		synctest.Wait()
 		db.expect(t, 20_000-s.GivenUp)
 		if !kept[0].Equal(tick(0).ScheduledAt) || !kept[len(kept)-1].Equal(tick(19_999).ScheduledAt) || !slices.IsSortedFunc(kept, time.Time.Compare) {
 			t.Errorf("kept from %s to %s, want the beginning and the end of the outage", kept[0], kept[len(kept)-1])

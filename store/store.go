@@ -72,7 +72,8 @@ type Store interface {
 	// Events lists newest first.
 	Events(ctx context.Context, f EventFilter) (Page[Event], error)
 	// Announce keeps an event about this service itself, of no endpoint, with one notice for each channel that an endpoint
-	// names, and says for how many.
+	// names, and says for how many. What another instance announced in the same words less than AnnouncedOnce before is not
+	// said again.
 	Announce(ctx context.Context, e Event) (int, error)
 
 	// Incidents lists newest first.
@@ -138,6 +139,9 @@ type Retention struct {
 	Checks time.Time
 	Hours  time.Time
 }
+
+// AnnouncedOnce is how long several instances that notice the same thing say it once.
+const AnnouncedOnce = 5 * time.Minute
 
 // KeepHours is how long roll-ups by the hour are kept.
 const KeepHours = 400 * 24 * time.Hour

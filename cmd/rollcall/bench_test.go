@@ -197,7 +197,7 @@ func benchmarkSchedule(b *testing.B, endpoints, hanging int, period time.Duratio
 	for n := range hanging {
 		delete(answering, n)
 	}
-	s := serveInstance(b, []string{testKey}, "--database", postgres.URL(), "--allow-private", "127.0.0.0/8")
+	s := serveInstance(b, serviceEnvironment(b), "--database", postgres.URL(), "--allow-private", "127.0.0.0/8")
 	time.Sleep(period + 15*time.Second) // in which the first checks and their confirmations are made
 	var whole, good punctuality
 	for b.Loop() {
@@ -261,7 +261,7 @@ type chainService struct {
 func startService(t testing.TB, args ...string) *chainService {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	addr := freeAddress(t)
+	addr, env := freeAddress(t), serviceEnvironment(t)
 	s := &chainService{t: t, url: "http://" + addr, log: &lockedBuffer{}, ended: make(chan int, 1)}
 	s.stop = sync.OnceFunc(func() {
 		cancel()
@@ -271,8 +271,13 @@ func startService(t testing.TB, args ...string) *chainService {
 	})
 	t.Cleanup(s.stop)
 	args = append([]string{"serve", "--listen", addr, "--allow-private", "127.0.0.0/8"}, args...)
-	go func() { s.ended <- rollcall.Run(ctx, []string{testKey}, s.log, args...) }()
+	go func() { s.ended <- rollcall.Run(ctx, env, s.log, args...) }()
 	return s
+}
+
+// serviceEnvironment is what a service on Postgres is given besides its flags: a key, and a place for what waits.
+func serviceEnvironment(t testing.TB) []string {
+	return []string{testKey, "ROLLCALL_SPOOL=" + filepath.Join(t.TempDir(), "rollcall.spool")}
 }
 
 // wantUp fails the benchmark when more than one in a hundred probes saw anything but a good answer.

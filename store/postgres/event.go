@@ -26,6 +26,16 @@ func (db *DB) Announce(ctx context.Context, ev store.Event) (int, error) {
 	}
 	told := 0
 	err = db.write(ctx, "announce", func(tx pgx.Tx) error {
+		if err := lock(ctx, tx, lockAnnounce); err != nil {
+			return err
+		}
+		var said bool
+		err := tx.QueryRow(ctx, `
+			SELECT EXISTS (SELECT 1 FROM events WHERE endpoint_id IS NULL AND kind = $1 AND title = $2 AND at > $3)`,
+			ev.Kind, ev.Title, ev.At.Add(-store.AnnouncedOnce)).Scan(&said)
+		if err != nil || said {
+			return err
+		}
 		channels, err := query(ctx, tx, pgx.RowTo[string], `SELECT DISTINCT channel_id FROM endpoint_channels ORDER BY channel_id`)
 		if err != nil {
 			return err

@@ -18,6 +18,7 @@ const (
 	lockSetup  = 0x726f6c6c_00000003 // held from finding no user until there is one
 	// held while partitions are made or dropped
 	lockPartitions = 0x726f6c6c_00000004
+	lockAnnounce   = 0x726f6c6c_00000005 // held from finding that nobody has said a thing until it is said
 )
 
 // lock takes an advisory lock until the transaction ends.

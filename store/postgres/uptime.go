@@ -62,10 +62,9 @@ func scanRollup(row pgx.CollectableRow) (store.Rollup, error) {
 	if sums != nil {
 		return r, r.UnmarshalBinary(sums)
 	}
-	if r.Classes, err = store.DecodeClasses(classes); err != nil {
-		return r, err
-	}
-	return r, r.Latencies.UnmarshalBinary(latencies)
+	r.Classes, err = store.DecodeClasses(classes)
+	r.Latencies = store.PackedLatencies(latencies)
+	return r, err
 }
 
 // Counts implements store.Store.

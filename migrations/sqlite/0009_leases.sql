@@ -1,0 +1,2 @@
+-- Several instances divide their endpoints by leases in Postgres. A SQLite file is for one process, which probes
+-- everything: there is nothing to keep here.
