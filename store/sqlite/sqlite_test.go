@@ -63,6 +63,7 @@ func bareChecks(t testing.TB, path string, n int) time.Duration {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer insert.Close() //nolint:errcheck // it ends with the transaction in any case
 	for _, row := range rows {
 		if _, err := insert.ExecContext(t.Context(), row...); err != nil {
 			t.Fatal(err)

@@ -49,9 +49,9 @@ func tell(t *testing.T, s store.Store) (memories []string) {
 		t.Fatal(err)
 	}
 	var endpoints []store.Endpoint
-	for range 5 {
+	for i := range 5 {
 		e := store.NewEndpoint()
-		e.URL, e.Channels = "https://same.example", []string{c.ID}
+		e.URL, e.Channels, e.Quorum = "https://same.example", []string{c.ID}, i%3
 		if e, err = s.CreateEndpoint(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
@@ -63,11 +63,11 @@ func tell(t *testing.T, s store.Store) (memories []string) {
 			e := endpoints[chance.IntN(len(endpoints))]
 			at := begin.Add(time.Duration(group)*10*time.Minute + time.Duration(chance.IntN(40))*time.Second)
 			verdict := probe.Verdicts()[chance.IntN(5)]
-			r := probe.Result{StartedAt: at, Duration: time.Duration(chance.Int64N(int64(time.Second))), Verdict: verdict}
+			r := probe.Result{StartedAt: at, Duration: time.Duration(chance.Int64N(1_000_000)) * time.Microsecond, Verdict: verdict}
 			if verdict == probe.Down {
 				r.Failure = &probe.Failure{Step: "initialize", Class: probe.ClassTimeout}
 			}
-			checks = append(checks, store.NewCheck(e.ID, "default", at, r))
+			checks = append(checks, store.NewCheck(e.ID, []string{"fra", "nyc"}[chance.IntN(2)], at, r))
 		}
 		outcomes, err := s.Record(t.Context(), checks, believe)
 		if err != nil {
@@ -89,19 +89,29 @@ func tell(t *testing.T, s store.Store) (memories []string) {
 	}
 	for _, o := range overviews.Items {
 		remember("%s is %s, failure %v, last check %s", o.Name, o.Status(), o.State.Failure, o.LastCheck.Result.Verdict)
+		for _, p := range o.Places {
+			remember("from %s it is %s since %s, last check %s", p.Location, p.State.Status, p.State.LastCheckAt, p.State.LastVerdict)
+		}
 		page, err := s.Checks(t.Context(), store.CheckFilter{EndpointID: o.ID, Limit: store.MaxLimit})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range page.Items {
-			remember("%s at %s: %+v", c.Slug, c.ScheduledAt, c.Result.Verdict)
+			remember("%s at %s from %s: %s in %s, %v", c.Slug, c.ScheduledAt, c.Location, c.Result.Verdict, c.Result.Duration, c.Result.Failure)
 		}
-		hours, err := s.Uptime(t.Context(), o.ID, store.Hourly, begin, begin.Add(24*time.Hour))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, h := range hours {
-			remember("%s: %+v %v", h.Begin, h.Counts, h.Latencies.Quantiles("", 0.5, 0.99))
+		for _, grain := range []store.Grain{store.Hourly, store.Daily} {
+			sums, err := s.Uptime(t.Context(), o.ID, grain, store.DayOf(begin), begin.Add(24*time.Hour))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, h := range sums {
+				remember("%s from %s: %+v %v %v", h.Begin, h.Location, h.Counts, h.Classes, h.Latencies.Quantiles("", 0.5, 0.99))
+			}
+			counts, err := s.Counts(t.Context(), []string{o.ID}, grain, begin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			remember("%+v", counts[o.ID])
 		}
 	}
 	incidents, err := s.Incidents(t.Context(), store.IncidentFilter{Limit: store.MaxLimit})
@@ -122,7 +132,26 @@ func tell(t *testing.T, s store.Store) (memories []string) {
 }
 
 // believe is a judge that believes each check at once, and late ones never.
-var believe = store.Judge{Check: believeCheck}
+var believe = store.Judge{Check: believeCheck, Vote: believeMost}
+
+// believeMost finds an endpoint down when as many places are as its quorum says, one at least, and otherwise takes it for what
+// the first of them does.
+func believeMost(e store.Endpoint, s store.State, places []store.Place, at time.Time) store.State {
+	down := 0
+	for _, p := range places {
+		if p.State.Status == store.StatusDown {
+			down++
+		}
+	}
+	status := places[0].State.Status
+	if down >= max(1, e.Quorum) {
+		status = store.StatusDown
+	}
+	if s.Status != status {
+		s.Status, s.Since, s.Failure = status, at, places[0].State.Failure
+	}
+	return s
+}
 
 func believeCheck(_ store.Endpoint, s store.State, c store.Check) store.State {
 	if !c.Result.StartedAt.Before(s.LastCheckAt) && string(s.Status) != string(c.Result.Verdict) {
