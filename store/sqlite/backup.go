@@ -123,8 +123,8 @@ func syncDir(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Verify reads a file from end to end, changes nothing, and returns the version of its schema. It is an error when the file is
-// damaged, is no database of this program, belongs to a newer one, or is not all there because a service was writing when
+// Verify reads a file from end to end, changes nothing, and returns the version of its schema. It is an error when the file
+// is damaged, is no database of this program, belongs to a newer one, or is not all there because a service was writing when
 // somebody copied it. Nobody may write to the file meanwhile.
 func Verify(ctx context.Context, path string) (version int, err error) {
 	path, err = filepath.Abs(path)

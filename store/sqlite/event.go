@@ -10,7 +10,8 @@ import (
 func insertEvent(ctx context.Context, tx *sql.Tx, ev store.Event) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO events (id, endpoint_id, at, kind, severity, title, data)
-		VALUES (?, NULLIF(?, ''), ?, ?, ?, ?, ?)`, ev.ID, ev.EndpointID, ev.At.UnixMicro(), ev.Kind, ev.Severity, ev.Title, string(ev.Data))
+		VALUES (?, NULLIF(?, ''), ?, ?, ?, ?, ?)`,
+		ev.ID, ev.EndpointID, ev.At.UnixMicro(), ev.Kind, ev.Severity, ev.Title, string(ev.Data))
 	if err != nil {
 		return err
 	}
@@ -30,6 +31,13 @@ func (db *DB) Announce(ctx context.Context, ev store.Event) (int, error) {
 	}
 	told := 0
 	err = db.write(ctx, "announce", func(tx *sql.Tx) error {
+		var said bool
+		err := tx.QueryRowContext(ctx, `
+			SELECT EXISTS (SELECT 1 FROM events WHERE endpoint_id IS NULL AND kind = ? AND title = ? AND at > ?)`,
+			ev.Kind, ev.Title, ev.At.Add(-store.AnnouncedOnce).UnixMicro()).Scan(&said)
+		if err != nil || said {
+			return err
+		}
 		if err := insertEvent(ctx, tx, ev); err != nil {
 			return err
 		}

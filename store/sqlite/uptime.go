@@ -201,10 +201,9 @@ func scanRollup(row scanner) (store.Rollup, error) {
 	if err != nil {
 		return store.Rollup{}, err
 	}
-	if r.Classes, err = store.DecodeClasses(classes); err != nil {
-		return r, err
-	}
-	return r, r.Latencies.UnmarshalBinary(latencies)
+	r.Classes, err = store.DecodeClasses(classes)
+	r.Latencies = store.PackedLatencies(latencies)
+	return r, err
 }
 
 // addDays fills in the days of a file whose hours were kept before there were days.

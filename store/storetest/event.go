@@ -2,8 +2,10 @@ package storetest
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -89,6 +91,58 @@ func testAnnouncements(t *testing.T, fresh func(t testing.TB) Database) {
 		}
 		if n := pending(t, s); n != 1 {
 			t.Errorf("%d notices wait after an endpoint went, want that of the service", n)
+		}
+	})
+
+	t.Run("what several instances notice is said once", func(t *testing.T) {
+		s := fresh(t).open(t)
+		newEndpoint(t, s, "Weather", to(newChannel(t, s, "ops")))
+		online, elsewhere := offline, offline
+		online.Kind, elsewhere.Title = store.EventLocationOnline, "nyc has lost its network"
+		for i, step := range []struct {
+			event store.Event
+			after time.Duration
+			told  int
+		}{
+			{offline, 0, 1},
+			{offline, 0, 0},
+			{offline, store.AnnouncedOnce - time.Second, 0},
+			{online, time.Second, 1},
+			{elsewhere, time.Second, 1},
+			{offline, store.AnnouncedOnce, 1},
+		} {
+			ev := step.event
+			ev.At = start.Add(step.after)
+			if told, err := s.Announce(t.Context(), ev); err != nil || told != step.told {
+				t.Errorf("Announce %d = %d, %v, want %d", i+1, told, err, step.told)
+			}
+		}
+		if n := pending(t, s); n != 4 {
+			t.Errorf("%d notices wait, want 4", n)
+		}
+	})
+
+	t.Run("events about this service do not pile up", func(t *testing.T) {
+		db := fresh(t)
+		s := db.open(t)
+		if _, err := s.Announce(t.Context(), offline); err != nil {
+			t.Fatal(err)
+		}
+		_, err := db.SQL(t).ExecContext(t.Context(), fmt.Sprintf(`
+			WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < %d)
+			INSERT INTO events (id, endpoint_id, at, kind, severity, title, data)
+			SELECT 'evt_' || n, endpoint_id, at, kind, severity, title, data
+			FROM events, numbers`, store.MaxEvents+3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		later := offline
+		later.At = minutes(10)
+		if _, err := s.Announce(t.Context(), later); err != nil {
+			t.Fatal(err)
+		}
+		if n := count(t, db, "events"); n != store.MaxEvents {
+			t.Errorf("%d events are kept, want %d", n, store.MaxEvents)
 		}
 	})
 
