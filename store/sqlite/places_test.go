@@ -202,3 +202,17 @@ func TestAFileFromBeforeThereWerePlacesLosesNothing(t *testing.T) {
 		}
 	}
 }
+
+// A file belongs to one process: nobody takes anything from it by lease.
+func TestNoCheckLosesALease(t *testing.T) {
+	db := open(t, storetest.SQLite(t))
+	c := goodCheck(newWeather(t, db), 0)
+	c.Epoch = 7
+	out, err := db.Record(t.Context(), []store.Check{c}, believe)
+	if err != nil || !out[0].Kept || out[0].Lost {
+		t.Errorf("Record = %+v, %v, want the check kept whatever its epoch", out, err)
+	}
+	if _, ok := store.Store(db).(store.Leaser); ok {
+		t.Error("a store in a file hands out leases")
+	}
+}
