@@ -325,7 +325,7 @@ func (s *Spool) push(frames []byte, checks int) error {
 		return errSpoolFull
 	}
 
-	// No lock is held here: a disk that is slow must not keep anybody from probing.
+	// No lock is held here, so that a disk that is slow keeps nobody from probing.
 	_, err := s.file.WriteAt(frames, begin)
 	if err != nil {
 		err = errors.Join(err, s.file.Truncate(begin))
