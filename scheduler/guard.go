@@ -14,10 +14,7 @@ import (
 	"github.com/rollcallhq/rollcall/probe"
 )
 
-// classLocationOffline is the class of a check that says nothing of its endpoint because this location has no network.
-const classLocationOffline probe.Class = "location_offline"
-
-// offlineMessage is what such a check says.
+// offlineMessage is what a check says that knows nothing of its endpoint because this location has no network.
 const offlineMessage = "this location is offline: none of its reference addresses answers"
 
 // Bounds of the guard.
@@ -339,7 +336,7 @@ func sleep(ctx context.Context, d time.Duration) {
 // worth keeping.
 func excuse(r probe.Result) probe.Result {
 	r.Verdict = probe.Unknown
-	r.Failure = &probe.Failure{Step: r.Failure.Step, Class: classLocationOffline, Message: offlineMessage}
+	r.Failure = &probe.Failure{Step: r.Failure.Step, Class: probe.ClassLocationOffline, Message: offlineMessage}
 	r.Transcript, r.RetryAfter = nil, 0
 	return r
 }

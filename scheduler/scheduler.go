@@ -92,6 +92,8 @@ type Scheduler struct {
 	limit       int               // guarded by mu: probes at once
 	running     int               // guarded by mu: probes under way
 	full        bool              // guarded by mu: something is due and finds no slot
+	looked      time.Time         // guarded by mu: when Run looked last what is due
+	resumed     time.Time         // guarded by mu: until when this process stood still, last
 	repeats     int               // guarded by mu: how often the clock went back
 	repeated    time.Time         // guarded by mu: until when times came before, because it did
 }
@@ -345,6 +347,7 @@ func (s *Scheduler) dispatch(ctx, probing context.Context) {
 func (s *Scheduler) startDue(ctx context.Context) (wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.looked = time.Now()
 	for len(s.queue) > 0 {
 		t := s.queue[0]
 		if wait := t.due.Sub(s.now()); wait > 0 {

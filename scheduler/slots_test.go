@@ -565,20 +565,21 @@ func TestLeases(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		before, after lease
+		frozen        bool // the lease was not held all the time
 		want          int
 		epoch         int64
 		discarded     float64
 	}{
-		"held":                        {lease{7, true}, lease{7, true}, 1, 7, 0},
-		"not held":                    {lease{}, lease{}, 0, 0, 0},
-		"lost meanwhile":              {lease{7, true}, lease{}, 0, 0, 1},
-		"lost and taken back":         {lease{7, true}, lease{8, true}, 0, 0, 1},
-		"taken while nobody asked it": {lease{}, lease{7, true}, 0, 0, 0},
+		"held":                        {lease{7, true}, lease{7, true}, false, 1, 7, 0},
+		"not held":                    {lease{}, lease{}, false, 0, 0, 0},
+		"lost meanwhile":              {lease{7, true}, lease{}, false, 0, 0, 1},
+		"lost and taken back":         {lease{7, true}, lease{8, true}, false, 0, 0, 1},
+		"taken while nobody asked it": {lease{}, lease{7, true}, false, 0, 0, 0},
+		"out of hand for a while":     {lease{7, true}, lease{7, true}, true, 0, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				registry := prometheus.NewRegistry()
-				probed := false
+				registry, began, probed := prometheus.NewRegistry(), time.Now(), false
 				w := startWith(t, scheduler.Config{
 					Concurrency: 10, Registerer: registry,
 					Lease: func(id string) (int64, bool) {
@@ -589,6 +590,12 @@ func TestLeases(t *testing.T) {
 							return tc.after.epoch, tc.after.ok
 						}
 						return tc.before.epoch, tc.before.ok
+					},
+					LeaseSince: func(id string, since time.Time) bool {
+						if id != "a" || !since.Equal(began) {
+							t.Errorf("asked for the lease of %q since %s", id, since)
+						}
+						return !tc.frozen
 					},
 				}, func(ctx context.Context, target probe.Target) probe.Result {
 					probed = true
