@@ -162,6 +162,7 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 		CheckNow:    s.checkNow,
 		Changed:     s.changed,
 		Period:      scheduler.Period,
+		Due:         scheduler.Due,
 		TestChannel: s.dispatcher.Test,
 		Backlog:     s.recorder.Waiting,
 	})
