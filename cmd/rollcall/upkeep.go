@@ -100,15 +100,24 @@ func (s *service) holds(endpointID string) bool { return s.leases == nil || s.le
 
 // drain ends the probing of the endpoints of shards, which another instance is to have.
 func (s *service) drain(ctx context.Context, shards []int) {
-	var leaving []string
-	for _, id := range s.scheduler.IDs() {
-		if slices.Contains(shards, store.ShardOf(id)) {
-			leaving = append(leaving, id)
-		}
-	}
+	leaving := s.forget(shards)
 	if err := s.scheduler.Drain(ctx, leaving); err != nil {
 		s.log.Warn("endpoints handed over while they were being probed", "error", err)
 	}
+}
+
+// forget returns the endpoints of shards that are scheduled, and has follow read them anew should they come back: another
+// instance may be the last to have seen them.
+func (s *service) forget(shards []int) (scheduled []string) {
+	s.following.Lock()
+	defer s.following.Unlock()
+	for _, id := range s.scheduler.IDs() {
+		if slices.Contains(shards, store.ShardOf(id)) {
+			scheduled = append(scheduled, id)
+			delete(s.seen, id)
+		}
+	}
+	return scheduled
 }
 
 // schedule has an endpoint probed from here, or no longer.
