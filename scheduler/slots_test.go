@@ -11,42 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/scheduler"
 	"github.com/rollcallhq/rollcall/store"
 )
-
-// crowd counts the probes under way by host.
-type crowd struct {
-	mu      sync.Mutex
-	present map[string]int
-	most    map[string]int
-	order   []string // URLs as they were asked
-}
-
-func newCrowd() *crowd { return &crowd{present: map[string]int{}, most: map[string]int{}} }
-
-// around counts a probe of a host while do lasts.
-func (c *crowd) around(host, url string, do func()) {
-	c.mu.Lock()
-	c.present[host]++
-	c.most[host] = max(c.most[host], c.present[host])
-	c.order = append(c.order, url)
-	c.mu.Unlock()
-	do()
-	c.mu.Lock()
-	c.present[host]--
-	c.mu.Unlock()
-}
-
-func (c *crowd) mostOf(host string) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.most[host]
-}
 
 func at(id, url string) store.Endpoint {
 	e := endpoint(id)
@@ -174,23 +144,23 @@ func TestAFullHostHoldsUpNobodyElseAndTakesNoSlotOfTheirs(t *testing.T) {
 
 func TestTheOldestThatWaitsForAHostGoesOnFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd()
 		w := startWith(t, scheduler.Config{Concurrency: 10, PerHost: 1}, func(ctx context.Context, target probe.Target) probe.Result {
-			c.around("one", target.URL, func() { time.Sleep(time.Second) })
+			time.Sleep(time.Second)
 			return up(ctx, target)
 		})
-		var want []string
-		for i := range 8 {
-			e := at(fmt.Sprintf("e%d", i), fmt.Sprintf("https://one.example/%d", i))
-			want = append(want, e.URL)
-			w.set(t, e)
+		began := time.Now()
+		ids := []string{"c", "h", "a", "f", "e", "b", "g", "d"}
+		for _, id := range ids {
+			w.know(t, daily(id, "https://one.example/"+id))
+			w.Soon(id)
 			time.Sleep(time.Millisecond)
 		}
-		time.Sleep(7900 * time.Millisecond)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if diff := cmp.Diff(want, c.order[:min(8, len(c.order))]); diff != "" {
-			t.Errorf("asked in another order than they fell due (-want +got):\n%s", diff)
+		time.Sleep(10 * time.Second)
+		for i, id := range ids {
+			checks := w.of(id)
+			if len(checks) != 1 || !checks[0].Result.StartedAt.Equal(began.Add(time.Duration(i)*time.Second)) {
+				t.Errorf("%s fell due as number %d: checks %+v, want one that began %ds after the first", id, i, checks, i)
+			}
 		}
 	})
 }
