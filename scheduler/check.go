@@ -194,7 +194,7 @@ func (s *Scheduler) free(j job) {
 func (s *Scheduler) changed(j job) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return j.entry.gone || j.entry.endpoint != j.endpoint
+	return j.entry.gone && !j.entry.drained || j.entry.endpoint != j.endpoint
 }
 
 // stoodStill reports whether this process did for a while since a moment.

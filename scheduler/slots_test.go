@@ -483,9 +483,29 @@ func TestDrainReturnsWhenNothingIsUnderWay(t *testing.T) {
 		if got := w.IDs(); !slices.Equal(got, []string{"stays"}) {
 			t.Errorf("knows %v after the others were drained", got)
 		}
+		if got := len(w.of("slow")); got != 1 {
+			t.Errorf("%d checks of the endpoint that was being probed, want that one", got)
+		}
 		time.Sleep(10 * time.Minute)
-		if got := len(w.of("quick")); got != 1 {
-			t.Errorf("%d checks of a drained endpoint, want the one before", got)
+		if got := len(w.of("quick")) + len(w.of("slow")); got != 2 {
+			t.Errorf("%d checks of drained endpoints, want the ones before", got)
+		}
+	})
+}
+
+func TestTheSlotOfAHostGoesToWhoAskedFirstHoweverOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := startWith(t, scheduler.Config{Concurrency: 10, PerHost: 1}, takes(map[string]time.Duration{
+			"a": 2 * time.Second, "b": 2 * time.Second, "c": 2 * time.Second,
+		}))
+		for _, id := range []string{"a", "b", "c", "b", "b"} {
+			w.know(t, daily(id, "https://one.example/"+id))
+			w.Soon(id)
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(4100 * time.Millisecond)
+		if got := len(w.of("b")); got != 1 {
+			t.Errorf("%d checks of b, want it to keep its place before c", got)
 		}
 	})
 }

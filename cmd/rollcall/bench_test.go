@@ -55,7 +55,7 @@ func BenchmarkWholeChain(b *testing.B) {
 		checks, cpu          float64
 	}{
 		{"eth", "jsonrpc", "eth", 16_000, 6700, 0},
-		{"evm", "evm", "eth", 4000, 0, 0},
+		{"evm", "evm", "eth", 2000, 0, 0},
 		{"mcp", "mcp", "mcp", 6000, 2300, 0.5},
 	} {
 		b.Run(c.name+"/postgres", func(b *testing.B) {
@@ -89,7 +89,7 @@ func benchmarkChain(b *testing.B, kind, protocol string, endpoints int, driver, 
 		return e
 	})
 	s := startService(b, "--database", database, "--concurrency", strconv.Itoa(chainConcurrency))
-	awaitWithin(b, 2*time.Minute, "every endpoint to be checked three times", func() bool { return target.count(b) > 3*endpoints })
+	awaitWithin(b, 5*time.Minute, "every endpoint to be checked about three times", func() bool { return target.count(b) > 3*endpoints })
 	db := openSQL(b, driver, database)
 	var checks int
 	var took, cpu, ours, foreign time.Duration
