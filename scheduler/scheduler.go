@@ -194,8 +194,8 @@ func (s *Scheduler) setLocked(e *store.Endpoint, state *store.State, schedule Sc
 	case e.Paused:
 		en.soon = false
 	case en.ticking: // the end of the tick puts it into the queue
-	case urgent:
-		s.enqueueLocked(&en.turn, s.now(), atOnce)
+	case urgent: // and keeps its place among those who wait
+		s.enqueueLocked(&en.turn, earlier(en.turn.due, s.now()), atOnce)
 	default:
 		s.enqueueLocked(&en.turn, en.next(s.now()), onSchedule)
 	}
