@@ -87,7 +87,7 @@ func OpenSpool(path string, limit int64, log *slog.Logger) (*Spool, Recovered, e
 		return nil, Recovered{}, fmt.Errorf("open spool: %w", err)
 	}
 	if err := lockFile(f); err != nil {
-		err = fmt.Errorf("another process uses the spool %s: each needs a --spool of its own", path)
+		err = fmt.Errorf("another process uses the spool %s: each needs one of its own", path)
 		return nil, Recovered{}, errors.Join(err, f.Close())
 	}
 	size, err := f.Seek(0, io.SeekEnd)
