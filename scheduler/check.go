@@ -18,8 +18,8 @@ var ErrChanged = errors.New("endpoint changed while it was being probed")
 // may have probed it meanwhile.
 var ErrLeaseLost = errors.New("endpoint is probed by another instance")
 
-// errStoodStill means that this process was stopped while it probed: what it measured is its own pause.
-var errStoodStill = errors.New("this process stood still while it probed")
+// ErrStoodStill means that this process was stopped while it probed: what it measured is its own pause.
+var ErrStoodStill = errors.New("this process stood still while it probed")
 
 // job is one check to be done, with the endpoint as it was when it began.
 type job struct {
@@ -130,8 +130,8 @@ func (s *Scheduler) check(ctx context.Context, j job) (store.Check, error) {
 		return store.Check{}, ErrChanged
 	}
 	if s.stoodStill(started) {
-		s.metrics.discard(errStoodStill)
-		return store.Check{}, errStoodStill
+		s.metrics.discard(ErrStoodStill)
+		return store.Check{}, ErrStoodStill
 	}
 	if !s.stillOurs(j.endpoint.ID, epoch, started) {
 		s.metrics.discard(ErrLeaseLost)

@@ -120,9 +120,9 @@ func (m *metrics) discard(err error) {
 	switch {
 	case errors.Is(err, ErrLeaseLost):
 		m.discarded.WithLabelValues(discardedLease).Inc()
-	case errors.Is(err, errUndecided):
+	case errors.Is(err, ErrUndecided):
 		m.discarded.WithLabelValues(discardedUndecided).Inc()
-	case errors.Is(err, errStoodStill):
+	case errors.Is(err, ErrStoodStill):
 		m.discarded.WithLabelValues(discardedStood).Inc()
 	}
 }
