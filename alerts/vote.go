@@ -27,11 +27,12 @@ type electorate struct {
 // vote is the rule that turns what an endpoint looks like from each of its locations into one status.
 //
 //   - A place has a say while its latest check is fresh (see patience) and it could tell: unknown places abstain.
-//   - Down needs a quorum of down places: endpoint.quorum, though never more than have a say, or the majority of those that
-//     have. A location that is gone must not keep an outage silent that nobody else contradicts.
+//   - Down needs a quorum of down places: endpoint.quorum, though never more than there are places, whether or not they have a
+//     say; where none is given, the majority of those that have one, so that a location that is gone keeps no outage silent.
 //   - A pending place is still being asked: where it might keep the others from being a quorum, nothing changes before it
 //     has decided.
 //   - Down at fewer places than the quorum is degraded, and the failure says where it was seen.
+//   - What is down stays down while all who have a say find it so, however few are left of the quorum.
 //   - Otherwise the same holds for gated; then any place that is degraded makes the endpoint degraded.
 //   - Without anybody who has a say the status stays as it was, except that it becomes unknown when a fresh place says so and
 //     the endpoint was not down.
@@ -44,11 +45,13 @@ func (el *electorate) vote(e store.Endpoint, s store.State, places []store.Place
 		}
 		return s
 	}
-	quorum := quorumOf(e, len(p.voters))
+	quorum := quorumOf(e, len(p.voters), len(places))
 	down, gated, degraded := with(p.voters, store.StatusDown), with(p.voters, store.StatusGated), with(p.voters, store.StatusDegraded)
 	changed := later(lastOf(p.voters), p.left)
 	switch {
-	case len(down) >= quorum && len(down) < quorumOf(e, len(p.voters)+p.waiting):
+	case s.Status == store.StatusDown && len(down) == len(p.voters) && len(down) < quorum:
+		return s // who no longer has a say has not recovered
+	case len(down) >= quorum && len(down) < quorumOf(e, len(p.voters)+p.waiting, len(places)):
 		return s
 	case len(down) >= quorum:
 		return elect(s, store.StatusDown, down, later(byTime(down)[quorum-1].State.Since, p.left), at)
@@ -64,12 +67,12 @@ func (el *electorate) vote(e store.Endpoint, s store.State, places []store.Place
 	return elect(s, store.StatusUp, p.voters, changed, at)
 }
 
-// quorumOf returns how many of n places must agree.
-func quorumOf(e store.Endpoint, n int) int {
+// quorumOf returns how many places must agree, of as many voters and of all places.
+func quorumOf(e store.Endpoint, voters, places int) int {
 	if e.Quorum > 0 {
-		return min(e.Quorum, n)
+		return min(e.Quorum, places)
 	}
-	return n/2 + 1
+	return voters/2 + 1
 }
 
 // poll is what the places of an endpoint have to say.
@@ -130,7 +133,7 @@ const maxNamed = 3
 
 // partly returns places whose failures say that others see it differently, if any do.
 func partly(some, voters []store.Place) []store.Place {
-	if len(some) == len(voters) {
+	if len(some) == len(voters) && len(some) > 1 {
 		return some
 	}
 	names := make([]string, 0, maxNamed)

@@ -44,7 +44,9 @@ func TestVote(t *testing.T) {
 		{"a quorum of three is not met by two", 3, "up", "ams down 9, fra down 3, lon up 300", "degraded 3", "seen from ams, fra only (2 of 3 locations): of ams"},
 		{"a quorum of three is met by three", 3, "degraded 9", "ams down 9, fra down 3, lon down 2", "down 2", "of ams"},
 		{"a quorum of two of five is met by two", 2, "up", "ams down 9, fra down 3, lon up 300, nyc up 100, sin up 90", "down 3", "of ams"},
-		{"a quorum larger than what has a say is all of those: nobody contradicts them", 3, "degraded 100", "ams down 90, fra down 80, lon up 300 stale", "down 30", "of ams"},
+		{"a quorum is not met while too few have a say", 3, "degraded 100", "ams down 90, fra down 80, lon up 300 stale", "degraded 100", "of ams"},
+		{"one place alone is no quorum of two", 2, "up", "ams down 9, fra up 300 stale", "degraded 9", "seen from ams only (1 of 1 locations): of ams"},
+		{"what is down stays so when its quorum goes stale", 2, "down", "ams down 300, fra down 300 stale, lon up 500 stale", "down 120", "before"},
 		{"a quorum larger than what there is, is all of it", 9, "degraded 9", "ams down 9, fra down 3", "down 3", "of ams"},
 		{"a quorum larger than what has a say is not met while one contradicts", 3, "up", "ams down 9, fra up 300, lon up 300 stale", "degraded 9", "seen from ams only (1 of 2 locations): of ams"},
 
@@ -176,7 +178,7 @@ func TestVoteOfManyPlaces(t *testing.T) {
 		seen[got.Status]++
 		needed := say/2 + 1
 		if e.Quorum > 0 {
-			needed = min(e.Quorum, say)
+			needed = min(e.Quorum, len(places))
 		}
 		wrong := ""
 		switch {

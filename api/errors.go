@@ -92,7 +92,7 @@ func problemOf(err error) *problem {
 		return &problem{
 			Status: http.StatusServiceUnavailable,
 			Title:  "Database unavailable",
-			Detail: "The check was made and waits in memory; it is recorded as soon as the database is back.",
+			Detail: "The check was made and waits; it is recorded as soon as the database is back.",
 			cause:  err, retryAfter: databaseRetry,
 		}
 	}

@@ -32,7 +32,7 @@ func (s *Server) readyz(c echo.Context) error {
 	r := readiness{Status: "ready", Database: "ok", Waiting: s.cfg.Backlog()}
 	if r.Waiting > 0 {
 		r.Status = "unavailable"
-		r.Detail = fmt.Sprintf("%d checks wait in memory to be written to the database", r.Waiting)
+		r.Detail = fmt.Sprintf("%d checks wait to be written to the database", r.Waiting)
 	}
 	if err := s.cfg.Store.Ping(ctx); err != nil {
 		s.cfg.Log.WarnContext(ctx, "database does not answer", "error", err)

@@ -54,7 +54,7 @@ type Config struct {
 	Due func(schedule, endpointID string) (count func(from, to time.Time) int)
 	// TestChannel sends a test message and reports, without secrets, why it did not arrive.
 	TestChannel func(ctx context.Context, c store.Channel) error
-	// Backlog reports how many checks wait in memory because the database is away.
+	// Backlog reports how many checks wait, in memory or in the spool, because the database is away.
 	Backlog func() int
 }
 

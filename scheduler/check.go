@@ -18,6 +18,9 @@ var ErrChanged = errors.New("endpoint changed while it was being probed")
 // may have probed it meanwhile.
 var ErrLeaseLost = errors.New("endpoint is probed by another instance")
 
+// ErrStoodStill means that this process was stopped while it probed: what it measured is its own pause.
+var ErrStoodStill = errors.New("this process stood still while it probed")
+
 // job is one check to be done, with the endpoint as it was when it began.
 type job struct {
 	entry    *entry
@@ -67,7 +70,7 @@ func (s *Scheduler) checkAndRecord(ctx context.Context, j job) afterwards {
 	}
 	if out, err := s.record(context.WithoutCancel(ctx), j, check); err == nil && out.Kept {
 		// A check that says nothing of the endpoint is not worth confirming.
-		then.confirm = out.State.Unsettled() && classOf(check.Result) != classLocationOffline
+		then.confirm = out.State.Unsettled() && classOf(check.Result) != probe.ClassLocationOffline
 	}
 	return then
 }
@@ -104,8 +107,8 @@ func (s *Scheduler) nextAfter(j job, then afterwards) (time.Time, reason) {
 }
 
 // check probes once and gives the slots back before anything else is waited for. It returns an error when there is no
-// result to speak of: the endpoint changed or is not ours, the probe was cut short by us, or it panicked, and our bug must
-// not become somebody's outage.
+// result to speak of: the endpoint changed or is not ours, the probe was cut short by us, we stood still, or it panicked, and
+// our bug must not become somebody's outage.
 func (s *Scheduler) check(ctx context.Context, j job) (store.Check, error) {
 	epoch, ours := s.lease(j.endpoint.ID)
 	if !ours {
@@ -125,6 +128,10 @@ func (s *Scheduler) check(ctx context.Context, j job) (store.Check, error) {
 	}
 	if s.changed(j) {
 		return store.Check{}, ErrChanged
+	}
+	if s.stoodStill(started) {
+		s.metrics.discard(ErrStoodStill)
+		return store.Check{}, ErrStoodStill
 	}
 	if !s.stillOurs(j.endpoint.ID, epoch, started) {
 		s.metrics.discard(ErrLeaseLost)
@@ -187,7 +194,15 @@ func (s *Scheduler) free(j job) {
 func (s *Scheduler) changed(j job) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return j.entry.gone || j.entry.endpoint != j.endpoint
+	return j.entry.gone && !j.entry.drained || j.entry.endpoint != j.endpoint
+}
+
+// stoodStill reports whether this process did for a while since a moment.
+func (s *Scheduler) stoodStill(since time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	unseen := !s.stopping && time.Since(s.looked) > maxSleep+jumpOver // Run has not woken yet
+	return unseen || since.Before(s.resumed)
 }
 
 // record hands a check on and learns from what became of it.

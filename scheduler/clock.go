@@ -51,13 +51,17 @@ func (s *Scheduler) minding(c *clock) {
 	}
 	s.metrics.jumps.Inc()
 	s.cfg.Log.Warn("clock jumped: every endpoint is planned anew", "by", jumped, "stood_still", stood)
-	s.replan(jumped)
+	s.replan(jumped, stood > 0)
 }
 
-// replan makes every turn due as if the schedule had just begun to be followed. jumped is by how much the wall clock did.
-func (s *Scheduler) replan(jumped time.Duration) {
+// replan makes every turn due as if the schedule had just begun to be followed. jumped is by how much the wall clock did,
+// and stood whether the process stood still.
+func (s *Scheduler) replan(jumped time.Duration, stood bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if stood {
+		s.resumed = time.Now()
+	}
 	now := s.now()
 	if before := now.Add(-jumped); jumped < 0 {
 		s.repeats++

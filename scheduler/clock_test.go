@@ -428,3 +428,33 @@ func TestAJumpLeavesConfirmationsAndPausesAsLongAsTheyWere(t *testing.T) {
 		})
 	}
 }
+
+func TestAPauseOfOurOwnIsNotTheirOutage(t *testing.T) {
+	for name, timeout := range map[string]time.Duration{
+		"the probe ends before we notice": 15 * time.Second, "the probe ends after we noticed": 50 * time.Second,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				wall, registry := &jumping{}, prometheus.NewRegistry()
+				w := startWith(t, scheduler.Config{Concurrency: 10, Now: wall.now, Registerer: registry}, hang)
+				e := daily("a", "https://a.example/mcp")
+				e.Timeout = timeout
+				w.set(t, e)
+				synctest.Wait()
+				wall.stand.Store(int64(40 * time.Second))
+				time.Sleep(time.Minute)
+				if got := w.of("a"); len(got) != 0 {
+					t.Errorf("recorded %+v, want nothing of a probe during which this process stood still", got)
+				}
+				if got := gathered(t, registry, "rollcall_checks_discarded_total"); got != 1 {
+					t.Errorf("%v checks discarded, want 1", got)
+				}
+				w.Soon("a")
+				time.Sleep(e.Timeout + time.Second)
+				if got := w.of("a"); len(got) != 1 || got[0].Result.Verdict != probe.Down {
+					t.Errorf("recorded %+v, want the check after it", got)
+				}
+			})
+		})
+	}
+}

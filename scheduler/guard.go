@@ -14,10 +14,7 @@ import (
 	"github.com/rollcallhq/rollcall/probe"
 )
 
-// classLocationOffline is the class of a check that says nothing of its endpoint because this location has no network.
-const classLocationOffline probe.Class = "location_offline"
-
-// offlineMessage is what such a check says.
+// offlineMessage is what a check says that knows nothing of its endpoint because this location has no network.
 const offlineMessage = "this location is offline: none of its reference addresses answers"
 
 // Bounds of the guard.
@@ -36,9 +33,9 @@ const (
 	maxHeld = 10_000
 )
 
-// errUndecided means that too many checks wait to hear whether this location is offline, or that one waited for too long.
+// ErrUndecided means that too many checks wait to hear whether this location is offline, or that one waited for too long.
 // It is not recorded, because it would be an outage or none by chance.
-var errUndecided = errors.New("it is not known whether this location is offline")
+var ErrUndecided = errors.New("it is not known whether this location is offline")
 
 // guard tells outages of endpoints from those of our own network.
 //
@@ -137,7 +134,7 @@ func (g *guard) judge(ctx context.Context, t probe.Target, started time.Time, r 
 		case <-waitFor.done:
 			excused = waitFor.offline
 		case <-time.After(maxHold):
-			return r, errUndecided
+			return r, ErrUndecided
 		case <-ctx.Done():
 			return r, context.Cause(ctx)
 		}
@@ -169,7 +166,7 @@ func (g *guard) hear(started time.Time, r probe.Result) (waitFor *round, excused
 		g.round.tally.add(true)
 		g.ask()
 	case g.round.held >= maxHeld:
-		return nil, false, errUndecided
+		return nil, false, ErrUndecided
 	}
 	g.round.held++
 	return g.round, false, nil
@@ -339,7 +336,7 @@ func sleep(ctx context.Context, d time.Duration) {
 // worth keeping.
 func excuse(r probe.Result) probe.Result {
 	r.Verdict = probe.Unknown
-	r.Failure = &probe.Failure{Step: r.Failure.Step, Class: classLocationOffline, Message: offlineMessage}
+	r.Failure = &probe.Failure{Step: r.Failure.Step, Class: probe.ClassLocationOffline, Message: offlineMessage}
 	r.Transcript, r.RetryAfter = nil, 0
 	return r
 }

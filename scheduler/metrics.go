@@ -24,6 +24,7 @@ type metrics struct {
 const (
 	discardedLease     = "lease_lost"
 	discardedUndecided = "undecided"
+	discardedStood     = "stood_still"
 )
 
 func newMetrics(r prometheus.Registerer, s *Scheduler) *metrics {
@@ -56,11 +57,11 @@ func newMetrics(r prometheus.Registerer, s *Scheduler) *metrics {
 		}),
 		discarded: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "rollcall_checks_discarded_total",
-			Help: "Checks that ended and were not recorded: their endpoint went to another instance, or it could not be told " +
-				"whether this location is offline.",
+			Help: "Checks that ended and were not recorded: their endpoint went to another instance, this process stood still, or " +
+				"it could not be told whether this location is offline.",
 		}, []string{"reason"}),
 	}
-	for _, reason := range []string{discardedLease, discardedUndecided} {
+	for _, reason := range []string{discardedLease, discardedUndecided, discardedStood} {
 		m.discarded.WithLabelValues(reason)
 	}
 	if r == nil {
@@ -119,8 +120,10 @@ func (m *metrics) discard(err error) {
 	switch {
 	case errors.Is(err, ErrLeaseLost):
 		m.discarded.WithLabelValues(discardedLease).Inc()
-	case errors.Is(err, errUndecided):
+	case errors.Is(err, ErrUndecided):
 		m.discarded.WithLabelValues(discardedUndecided).Inc()
+	case errors.Is(err, ErrStoodStill):
+		m.discarded.WithLabelValues(discardedStood).Inc()
 	}
 }
 

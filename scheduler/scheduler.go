@@ -92,6 +92,8 @@ type Scheduler struct {
 	limit       int               // guarded by mu: probes at once
 	running     int               // guarded by mu: probes under way
 	full        bool              // guarded by mu: something is due and finds no slot
+	looked      time.Time         // guarded by mu: when Run looked last what is due
+	resumed     time.Time         // guarded by mu: until when this process stood still, last
 	repeats     int               // guarded by mu: how often the clock went back
 	repeated    time.Time         // guarded by mu: until when times came before, because it did
 }
@@ -112,6 +114,7 @@ type entry struct {
 	soon     bool          // somebody wants to see it at once though it is ticking
 	active   bool          // it is due some time: neither paused nor gone
 	gone     bool          // it is known no longer, and stays only until it is not busy
+	drained  bool          // it is gone, and the check under way is to be recorded all the same
 }
 
 // next returns when the endpoint is due by its schedule after a time.
@@ -183,15 +186,16 @@ func (s *Scheduler) setLocked(e *store.Endpoint, state *store.State, schedule Sc
 	}
 	urgent := en.turn.in != nil && en.turn.why == atOnce
 	s.leaveLocked(&en.turn)
-	en.endpoint, en.state, en.schedule, en.gone = e, state, schedule, false
+	en.endpoint, en.state, en.schedule = e, state, schedule
+	en.gone, en.drained = false, false
 	s.settleLocked(en)
 	s.activateLocked(en, !e.Paused)
 	switch {
 	case e.Paused:
 		en.soon = false
 	case en.ticking: // the end of the tick puts it into the queue
-	case urgent:
-		s.enqueueLocked(&en.turn, s.now(), atOnce)
+	case urgent: // and keeps its place among those who wait
+		s.enqueueLocked(&en.turn, earlier(en.turn.due, s.now()), atOnce)
 	default:
 		s.enqueueLocked(&en.turn, en.next(s.now()), onSchedule)
 	}
@@ -212,13 +216,14 @@ func (s *Scheduler) activateLocked(en *entry, active bool) {
 func (s *Scheduler) Soon(endpointID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	en := s.entries[endpointID]
+	en, now := s.entries[endpointID], s.now()
 	switch {
 	case en == nil || !en.active:
 	case en.ticking:
 		en.soon = true
+	case en.turn.in != nil && !en.turn.due.After(now): // it waits for a slot already, and keeps its place
 	default:
-		s.enqueueLocked(&en.turn, s.now(), atOnce)
+		s.enqueueLocked(&en.turn, now, atOnce)
 	}
 }
 
@@ -256,8 +261,8 @@ func (s *Scheduler) forgetLocked(en *entry) {
 	s.forgetHostLocked(en.host)
 }
 
-// Drain removes endpoints and returns when none of them is being probed, and no check of them being recorded, or when ctx
-// ends, with its cause.
+// Drain removes endpoints, to hand them over to somebody else, and returns when none of them is being probed, and no check of
+// them being recorded, or when ctx ends, with its cause. Unlike with Remove, the checks that are under way are recorded.
 func (s *Scheduler) Drain(ctx context.Context, endpointIDs []string) error {
 	for _, idle := range s.removeAll(endpointIDs) {
 		select {
@@ -283,6 +288,7 @@ func (s *Scheduler) removeAll(endpointIDs []string) (busy []chan struct{}) {
 				en.idle = make(chan struct{})
 			}
 			busy = append(busy, en.idle)
+			en.drained = en.drained || !en.gone
 		}
 		s.removeLocked(en)
 	}
@@ -345,6 +351,7 @@ func (s *Scheduler) dispatch(ctx, probing context.Context) {
 func (s *Scheduler) startDue(ctx context.Context) (wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.looked = time.Now()
 	for len(s.queue) > 0 {
 		t := s.queue[0]
 		if wait := t.due.Sub(s.now()); wait > 0 {

@@ -11,42 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/scheduler"
 	"github.com/rollcallhq/rollcall/store"
 )
-
-// crowd counts the probes under way by host.
-type crowd struct {
-	mu      sync.Mutex
-	present map[string]int
-	most    map[string]int
-	order   []string // URLs as they were asked
-}
-
-func newCrowd() *crowd { return &crowd{present: map[string]int{}, most: map[string]int{}} }
-
-// around counts a probe of a host while do lasts.
-func (c *crowd) around(host, url string, do func()) {
-	c.mu.Lock()
-	c.present[host]++
-	c.most[host] = max(c.most[host], c.present[host])
-	c.order = append(c.order, url)
-	c.mu.Unlock()
-	do()
-	c.mu.Lock()
-	c.present[host]--
-	c.mu.Unlock()
-}
-
-func (c *crowd) mostOf(host string) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.most[host]
-}
 
 func at(id, url string) store.Endpoint {
 	e := endpoint(id)
@@ -174,23 +144,23 @@ func TestAFullHostHoldsUpNobodyElseAndTakesNoSlotOfTheirs(t *testing.T) {
 
 func TestTheOldestThatWaitsForAHostGoesOnFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd()
 		w := startWith(t, scheduler.Config{Concurrency: 10, PerHost: 1}, func(ctx context.Context, target probe.Target) probe.Result {
-			c.around("one", target.URL, func() { time.Sleep(time.Second) })
+			time.Sleep(time.Second)
 			return up(ctx, target)
 		})
-		var want []string
-		for i := range 8 {
-			e := at(fmt.Sprintf("e%d", i), fmt.Sprintf("https://one.example/%d", i))
-			want = append(want, e.URL)
-			w.set(t, e)
+		began := time.Now()
+		ids := []string{"c", "h", "a", "f", "e", "b", "g", "d"}
+		for _, id := range ids {
+			w.know(t, daily(id, "https://one.example/"+id))
+			w.Soon(id)
 			time.Sleep(time.Millisecond)
 		}
-		time.Sleep(7900 * time.Millisecond)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if diff := cmp.Diff(want, c.order[:min(8, len(c.order))]); diff != "" {
-			t.Errorf("asked in another order than they fell due (-want +got):\n%s", diff)
+		time.Sleep(10 * time.Second)
+		for i, id := range ids {
+			checks := w.of(id)
+			if len(checks) != 1 || !checks[0].Result.StartedAt.Equal(began.Add(time.Duration(i)*time.Second)) {
+				t.Errorf("%s fell due as number %d: checks %+v, want one that began %ds after the first", id, i, checks, i)
+			}
 		}
 	})
 }
@@ -513,9 +483,29 @@ func TestDrainReturnsWhenNothingIsUnderWay(t *testing.T) {
 		if got := w.IDs(); !slices.Equal(got, []string{"stays"}) {
 			t.Errorf("knows %v after the others were drained", got)
 		}
+		if got := len(w.of("slow")); got != 1 {
+			t.Errorf("%d checks of the endpoint that was being probed, want that one", got)
+		}
 		time.Sleep(10 * time.Minute)
-		if got := len(w.of("quick")); got != 1 {
-			t.Errorf("%d checks of a drained endpoint, want the one before", got)
+		if got := len(w.of("quick")) + len(w.of("slow")); got != 2 {
+			t.Errorf("%d checks of drained endpoints, want the ones before", got)
+		}
+	})
+}
+
+func TestTheSlotOfAHostGoesToWhoAskedFirstHoweverOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := startWith(t, scheduler.Config{Concurrency: 10, PerHost: 1}, takes(map[string]time.Duration{
+			"a": 2 * time.Second, "b": 2 * time.Second, "c": 2 * time.Second,
+		}))
+		for _, id := range []string{"a", "b", "c", "b", "b"} {
+			w.know(t, daily(id, "https://one.example/"+id))
+			w.Soon(id)
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(4100 * time.Millisecond)
+		if got := len(w.of("b")); got != 1 {
+			t.Errorf("%d checks of b, want it to keep its place before c", got)
 		}
 	})
 }
@@ -565,20 +555,21 @@ func TestLeases(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		before, after lease
+		frozen        bool // the lease was not held all the time
 		want          int
 		epoch         int64
 		discarded     float64
 	}{
-		"held":                        {lease{7, true}, lease{7, true}, 1, 7, 0},
-		"not held":                    {lease{}, lease{}, 0, 0, 0},
-		"lost meanwhile":              {lease{7, true}, lease{}, 0, 0, 1},
-		"lost and taken back":         {lease{7, true}, lease{8, true}, 0, 0, 1},
-		"taken while nobody asked it": {lease{}, lease{7, true}, 0, 0, 0},
+		"held":                        {lease{7, true}, lease{7, true}, false, 1, 7, 0},
+		"not held":                    {lease{}, lease{}, false, 0, 0, 0},
+		"lost meanwhile":              {lease{7, true}, lease{}, false, 0, 0, 1},
+		"lost and taken back":         {lease{7, true}, lease{8, true}, false, 0, 0, 1},
+		"taken while nobody asked it": {lease{}, lease{7, true}, false, 0, 0, 0},
+		"out of hand for a while":     {lease{7, true}, lease{7, true}, true, 0, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				registry := prometheus.NewRegistry()
-				probed := false
+				registry, began, probed := prometheus.NewRegistry(), time.Now(), false
 				w := startWith(t, scheduler.Config{
 					Concurrency: 10, Registerer: registry,
 					Lease: func(id string) (int64, bool) {
@@ -589,6 +580,12 @@ func TestLeases(t *testing.T) {
 							return tc.after.epoch, tc.after.ok
 						}
 						return tc.before.epoch, tc.before.ok
+					},
+					LeaseSince: func(id string, since time.Time) bool {
+						if id != "a" || !since.Equal(began) {
+							t.Errorf("asked for the lease of %q since %s", id, since)
+						}
+						return !tc.frozen
 					},
 				}, func(ctx context.Context, target probe.Target) probe.Result {
 					probed = true

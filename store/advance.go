@@ -26,7 +26,9 @@ func Advance(s *Standing, c Check, judge Judge, now time.Time) Advanced {
 		next, a.Contract = next.observeContract(e, c)
 	}
 	place.State = next
-	s.State = judge.whole(s, c.ended())
+	if !late {
+		s.State = judge.whole(s, votedAt(c, now))
+	}
 	switch down := s.State.Status == StatusDown; {
 	case down && s.Open == nil:
 		a.Open = openIncident(e, s.State, c)
@@ -53,6 +55,15 @@ type Advanced struct {
 
 	Contract   *NewContract    // to be inserted, with its event
 	Transcript *KeptTranscript // to be inserted
+}
+
+// votedAt returns the time at which the places are asked what they add up to after a check: its own, but not one that lies back
+// because the check waited out an outage of the database. Other places' checks may still wait, and who comes first is not alone.
+func votedAt(c Check, now time.Time) time.Time {
+	if at := c.ended(); now.Sub(at) <= clockSlack {
+		return at
+	}
+	return now
 }
 
 // clockSlack is how far the clocks of two machines that watch one endpoint may differ.

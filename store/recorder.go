@@ -113,7 +113,7 @@ type RecorderStats struct {
 	Bytes       int       // that they take
 	Spooled     int       // checks in the spool
 	SpoolBytes  int64     // size of the spool file
-	SpoolFails  bool      // the spool could not be written the last time
+	SpoolFails  bool      // checks wait that the spool could not take: it has reached its limit, or cannot be written
 	GivenUp     int       // checks lost since the start
 	LostAtStart int       // checks that were lost when the process before was killed
 	Groups      int       // transactions since the start
@@ -274,7 +274,7 @@ func (r *Recorder) Stats() RecorderStats {
 	}
 	if r.cfg.Spool != nil {
 		s.Spooled, _, s.SpoolBytes = r.cfg.Spool.counts()
-		s.SpoolFails = !r.spillFrom.IsZero()
+		s.SpoolFails = !r.spillFrom.IsZero() && r.behindLocked()
 		s.LostAtStart = r.cfg.Spool.recovered.Lost
 	}
 	return s

@@ -125,6 +125,19 @@ func TestRecorderGroupsWhatWaits(t *testing.T) {
 	})
 }
 
+func TestALoneCheckWaitsForNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := runRecorder(t, &flaky{takes: 5 * time.Millisecond}, 0)
+		begin := time.Now()
+		if _, err := r.Record(t.Context(), numbered(0)); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took != 5*time.Millisecond {
+			t.Errorf("recorded after %s, want no more than the database takes", took)
+		}
+	})
+}
+
 func TestRecorderKeepsChecksWhileTheDatabaseIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := &flaky{away: true}

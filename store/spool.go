@@ -87,7 +87,7 @@ func OpenSpool(path string, limit int64, log *slog.Logger) (*Spool, Recovered, e
 		return nil, Recovered{}, fmt.Errorf("open spool: %w", err)
 	}
 	if err := lockFile(f); err != nil {
-		err = fmt.Errorf("another process uses the spool %s: each needs a --spool of its own", path)
+		err = fmt.Errorf("another process uses the spool %s: each needs one of its own", path)
 		return nil, Recovered{}, errors.Join(err, f.Close())
 	}
 	size, err := f.Seek(0, io.SeekEnd)
@@ -325,7 +325,7 @@ func (s *Spool) push(frames []byte, checks int) error {
 		return errSpoolFull
 	}
 
-	// No lock is held here: a disk that is slow must not keep anybody from probing.
+	// No lock is held here, so that a disk that is slow keeps nobody from probing.
 	_, err := s.file.WriteAt(frames, begin)
 	if err != nil {
 		err = errors.Join(err, s.file.Truncate(begin))

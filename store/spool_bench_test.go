@@ -60,7 +60,10 @@ func BenchmarkSpoolDrain(b *testing.B) {
 		if err := os.WriteFile(path, left, 0o600); err != nil {
 			b.Fatal(err)
 		}
-		spool, recovered := openSpool(b, path)
+		spool, recovered, err := store.OpenSpool(path, 0, slog.New(slog.DiscardHandler))
+		if err != nil {
+			b.Fatal(err)
+		}
 		if recovered.Checks != benchGroup {
 			b.Fatalf("%+v", recovered)
 		}
@@ -76,8 +79,9 @@ func BenchmarkSpoolDrain(b *testing.B) {
 		<-all
 		ours += processor(b) - begin
 		stop()
-		spool.Close()
-		os.Remove(path)
+		if err := errors.Join(spool.Close(), os.Remove(path)); err != nil {
+			b.Fatal(err)
+		}
 	}
 	reportSpool(b, bare, ours, len(frames))
 }

@@ -52,8 +52,8 @@ func (h spoolHead) encode() []byte {
 }
 
 var (
-	errNoSpool       = errors.New("is not a spool file: name another --spool, or move it away")
-	errSpoolVersion  = errors.New("was written by another version of this program: start that one, or move it away")
+	errNoSpool       = errors.New("is not a spool file")
+	errSpoolVersion  = errors.New("was written by another version of this program")
 	errSpoolHeadLost = errors.New("its head is damaged")
 )
 

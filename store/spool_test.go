@@ -372,7 +372,7 @@ func TestAKillWhileTheSpoolIsDrainedRepeatsAGroupAtMost(t *testing.T) {
 func TestASpoolHasOneProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spool")
 	first, _ := openSpool(t, path)
-	if _, _, err := store.OpenSpool(path, 0, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "each needs a --spool of its own") {
+	if _, _, err := store.OpenSpool(path, 0, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "each needs one of its own") {
 		t.Errorf("a second process on the same spool: %v, want it refused", err)
 	}
 	first.Close()

@@ -55,7 +55,7 @@ func BenchmarkWholeChain(b *testing.B) {
 		checks, cpu          float64
 	}{
 		{"eth", "jsonrpc", "eth", 16_000, 6700, 0},
-		{"evm", "evm", "eth", 4000, 0, 0},
+		{"evm", "evm", "eth", 2000, 0, 0},
 		{"mcp", "mcp", "mcp", 6000, 2300, 0.5},
 	} {
 		b.Run(c.name+"/postgres", func(b *testing.B) {
@@ -89,7 +89,7 @@ func benchmarkChain(b *testing.B, kind, protocol string, endpoints int, driver, 
 		return e
 	})
 	s := startService(b, "--database", database, "--concurrency", strconv.Itoa(chainConcurrency))
-	awaitWithin(b, 2*time.Minute, "every endpoint to be checked three times", func() bool { return target.count(b) > 3*endpoints })
+	awaitWithin(b, 5*time.Minute, "every endpoint to be checked about three times", func() bool { return target.count(b) > 3*endpoints })
 	db := openSQL(b, driver, database)
 	var checks int
 	var took, cpu, ours, foreign time.Duration
@@ -211,7 +211,7 @@ func benchmarkSchedule(b *testing.B, endpoints, hanging int, period time.Duratio
 	report(b, "rss-MB", residentMB(b, s.cmd.Process.Pid), goalMB)
 	s.stop()
 	report(b, "%wanted", 100*float64(whole.wanted-whole.missed)/float64(whole.wanted), 100)
-	report(b, "doubled", float64(whole.doubled), 0)
+	report(b, "doubled", float64(good.doubled), 0) // one that hangs is confirmed between its slots
 	report(b, "deviation-ms-p50", milliseconds(good.percentile(50)), 0)
 	report(b, "deviation-ms-p99", milliseconds(good.percentile(99)), 10)
 	b.ReportMetric(0, "ns/op")

@@ -122,8 +122,8 @@ func (c config) mistakes() []error {
 	if c.concurrency < 1 || c.concurrency > 10_000 {
 		add("--concurrency must be between 1 and 10000")
 	}
-	if c.perHost < 1 {
-		add("--per-host must be 1 at least")
+	if c.perHost == 0 || c.perHost < -1 {
+		add("--per-host must be 1 at least, or -1 for no such bound")
 	}
 	if c.perLocation < 0 {
 		add("--per-location must be 1 at least, or 0 for no such bound")

@@ -441,7 +441,7 @@ func exported(e api.Endpoint) (map[string]any, error) {
 	if err := json.Unmarshal(data, &members); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"status", "since", "last_check", "created_at", "updated_at"} {
+	for _, name := range []string{"status", "since", "last_check", "places", "created_at", "updated_at"} {
 		delete(members, name)
 	}
 	return members, nil

@@ -36,7 +36,7 @@ func TestSeveralInstancesOnOnePostgres(t *testing.T) {
 	a.register(target, slack)
 	b, c := add(), add()
 	awaitDivided(t, a, b, c)
-	target.awaitAll(t)
+	target.awaitAll(t, time.Minute)
 
 	a.kill()
 	broken := []string{"e03", "e17", "e31", "e45"} // one of them was a's, as chance will mostly have it
@@ -61,7 +61,9 @@ func TestSeveralInstancesOnOnePostgres(t *testing.T) {
 	c.await("who was frozen to notice", func() bool { return c.metric("rollcall_leases_lost_total") >= 64 })
 	awaitDivided(t, c, d)
 	slack.WaitFor(2*len(broken), time.Minute)
-	time.Sleep(2 * watchPeriod)
+	c.stop() // d takes back what it has just handed over
+	awaitDivided(t, d)
+	target.awaitAll(t, takeoverTime)
 
 	target.wantNoGap(t, watchPeriod+takeoverTime)
 	d.wantEachSlotOnce(t)
@@ -262,13 +264,20 @@ func (r *roll) repair(slugs ...string) {
 	}
 }
 
-// awaitAll waits until each endpoint was called.
-func (r *roll) awaitAll(t *testing.T) {
+// awaitAll waits until each endpoint is called from now on.
+func (r *roll) awaitAll(t *testing.T, limit time.Duration) {
 	t.Helper()
-	awaitWithin(t, time.Minute, "each endpoint to be probed", func() bool {
+	now := time.Now()
+	awaitWithin(t, limit, "each endpoint to be probed", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		return len(r.calls) == watched
+		for _, slug := range slugs() {
+			calls := r.calls[slug]
+			if len(calls) == 0 || calls[len(calls)-1].Before(now) {
+				return false
+			}
+		}
+		return true
 	})
 }
 

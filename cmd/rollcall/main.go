@@ -54,7 +54,9 @@ func commands() []command {
 		{"check", "URL", "probe an endpoint once and print every step", check},
 		{"endpoints", "list|add|remove|apply|export", "manage the endpoints in the database", endpoints},
 		{"token", "create|list|revoke", "manage tokens for the REST API", token},
-		{"migrate", "", "bring the database's schema up to date", migrate},
+		{"migrate", "", "bring the database's schema up to date, or move everything to Postgres", migrate},
+		{"backup", "TARGET", "save a SQLite database while the service runs", backup},
+		{"restore", "SOURCE", "put a saved SQLite database in place", restore},
 		{"healthcheck", "", "ask a running service whether it is alive", healthcheck},
 		{"version", "", "print the version", printVersion},
 	}

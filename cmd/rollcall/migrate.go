@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,15 +12,24 @@ import (
 	"github.com/rollcallhq/rollcall/store/sqlite"
 )
 
-// migrate brings the schema up to date without starting the service.
+// migrate brings the schema up to date without starting the service, or moves everything to another database.
 func migrate(ctx context.Context, args []string, std stdio) error {
-	var database string
+	var database, from, to string
 	var forget bool
 	flags := newFlags("migrate", "migrate [flags]", std)
 	databaseFlag(flags, &database)
 	flags.BoolVar(&forget, "forget-secrets", false, "the secret key is lost: remove headers, webhook URLs and bot tokens, and use another key")
+	flags.StringVar(&from, "from", "", "SQLite `file` to copy everything from, like sqlite:rollcall.db; with --to")
+	flags.StringVar(&to, "to", "", "postgres:// `URL` of an empty database to copy everything to; with --from")
 	if err := flags.parseAlone(args); err != nil {
 		return err
+	}
+	if from != "" || to != "" {
+		if forget {
+			_, mistakes := copyMistakes(from, to)
+			return usageError{errors.Join(append(mistakes, errors.New("--forget-secrets goes without --from and --to"))...)}
+		}
+		return copyDatabase(ctx, from, to, std)
 	}
 	if forget {
 		return forgetSecrets(ctx, database, std)

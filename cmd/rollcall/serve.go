@@ -67,6 +67,7 @@ type service struct {
 	leases     *scheduler.Leases // nil where the database is this process's own
 	scheduler  *scheduler.Scheduler
 	dispatcher *alerts.Dispatcher
+	announcer  *announcer
 	noticed    chan struct{} // holds an element when there are notices to be delivered
 	heartbeat  *heartbeat    // nil without --heartbeat-url
 	http       *http.Server
@@ -105,6 +106,7 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 		return nil, err
 	}
 	s.ask = ask
+	s.announcer = newAnnouncer(c.location, db, wake(s.noticed), s.log)
 	s.chains = &headCache{store: db, log: s.log}
 	s.recorder = store.NewRecorder(store.RecorderConfig{
 		Store: db, Judge: alerts.Rules(scheduler.Period), Log: s.log, Spool: s.spool, Recorded: wake(s.noticed),
@@ -119,7 +121,7 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 		Log:         s.log,
 		Registerer:  registry,
 		References:  c.references,
-		Offline:     s.announce,
+		Offline:     s.announcer.offline,
 	}
 	if leaser, ok := db.(store.Leaser); ok {
 		s.leases = scheduler.NewLeases(scheduler.LeasesConfig{
@@ -162,6 +164,7 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 		CheckNow:    s.checkNow,
 		Changed:     s.changed,
 		Period:      scheduler.Period,
+		Due:         scheduler.Due,
 		TestChannel: s.dispatcher.Test,
 		Backlog:     s.recorder.Waiting,
 	})
@@ -309,6 +312,7 @@ func (s *service) run(ctx context.Context, listener net.Listener) error {
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.dispatcher.Run(dispatching) })
+	group.Go(func() error { return s.announcer.run(dispatching) })
 	group.Go(func() error { return ignoreClosed(s.http.Serve(listener)) })
 	group.Go(func() error {
 		<-ctx.Done()

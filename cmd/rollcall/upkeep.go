@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rollcallhq/rollcall/alerts"
 	"github.com/rollcallhq/rollcall/scheduler"
 	"github.com/rollcallhq/rollcall/store"
 )
@@ -16,6 +15,9 @@ const (
 	// followEvery bounds how long a change made by another process (`rollcall endpoints add`) goes unseen. Changes made
 	// through this process are seen at once.
 	followEvery = 10 * time.Second
+	// freshFor is how long an endpoint is new that another process registered, and maxFresh how many of them are probed at once.
+	freshFor = time.Minute
+	maxFresh = 50
 	// followGroup is how many endpoints are read at once.
 	followGroup = 500
 	tendEvery   = 10 * time.Minute
@@ -82,6 +84,7 @@ func (s *service) follow(ctx context.Context) error {
 			delete(s.seen, id)
 		}
 	}
+	var fresh []string
 	for group := range slices.Chunk(unseen, followGroup) {
 		page, err := s.store.Endpoints(ctx, store.EndpointFilter{IDs: group, Limit: -1})
 		if err != nil {
@@ -90,6 +93,14 @@ func (s *service) follow(ctx context.Context) error {
 		for _, o := range page.Items {
 			s.schedule(o)
 			s.seen[o.ID] = o.UpdatedAt
+			if len(o.Places) == 0 && time.Since(o.CreatedAt) < freshFor {
+				fresh = append(fresh, o.ID)
+			}
+		}
+	}
+	if len(fresh) <= maxFresh { // whoever registered a few wants to see them; many keep to the schedule
+		for _, id := range fresh {
+			s.scheduler.Soon(id)
 		}
 	}
 	return nil
@@ -100,15 +111,24 @@ func (s *service) holds(endpointID string) bool { return s.leases == nil || s.le
 
 // drain ends the probing of the endpoints of shards, which another instance is to have.
 func (s *service) drain(ctx context.Context, shards []int) {
-	var leaving []string
-	for _, id := range s.scheduler.IDs() {
-		if slices.Contains(shards, store.ShardOf(id)) {
-			leaving = append(leaving, id)
-		}
-	}
+	leaving := s.forget(shards)
 	if err := s.scheduler.Drain(ctx, leaving); err != nil {
 		s.log.Warn("endpoints handed over while they were being probed", "error", err)
 	}
+}
+
+// forget returns the endpoints of shards that are scheduled, and has follow read them anew should they come back: another
+// instance may be the last to have seen them.
+func (s *service) forget(shards []int) (scheduled []string) {
+	s.following.Lock()
+	defer s.following.Unlock()
+	for _, id := range s.scheduler.IDs() {
+		if slices.Contains(shards, store.ShardOf(id)) {
+			scheduled = append(scheduled, id)
+			delete(s.seen, id)
+		}
+	}
+	return scheduled
 }
 
 // schedule has an endpoint probed from here, or no longer.
@@ -158,10 +178,14 @@ func (s *service) checkNow(ctx context.Context, slug string) (store.Check, error
 	} else {
 		check, err = s.checkBeside(ctx, o)
 	}
-	if errors.Is(err, scheduler.ErrUnknownEndpoint) {
-		err = store.ErrNotFound
-	}
 	check.Slug = slug
+	switch {
+	case errors.Is(err, scheduler.ErrUnknownEndpoint):
+		err = store.ErrNotFound
+	case errors.Is(err, scheduler.ErrLeaseLost), errors.Is(err, scheduler.ErrChanged), errors.Is(err, scheduler.ErrStoodStill),
+		errors.Is(err, scheduler.ErrUndecided):
+		err = store.Conflict{Field: "endpoint", Message: "was changed, handed over or paused with us while it was probed, and nothing was recorded: ask again"}
+	}
 	return check, err
 }
 
@@ -188,28 +212,6 @@ func (s *service) tend(ctx context.Context) error {
 		s.log.Info("history let go of", "partitions_or_checks", gone)
 	}
 	return err
-}
-
-// announceEvery is how often word of our own location is tried again when the database does not take it.
-const announceEvery = 5 * time.Second
-
-// announce keeps word of this location's own network, with a notice for each channel.
-func (s *service) announce(ctx context.Context, offline bool, since time.Time) {
-	ev := alerts.LocationEvent(s.cfg.location, offline, since, time.Now())
-	for {
-		n, err := s.store.Announce(ctx, ev)
-		if err == nil {
-			s.log.Warn(ev.Title, "location", s.cfg.location, "since", since, "notices", n)
-			wake(s.noticed)(n > 0)
-			return
-		}
-		select {
-		case <-ctx.Done():
-			s.log.Error("word of this location is lost", "event", ev.Kind, "error", err)
-			return
-		case <-time.After(announceEvery):
-		}
-	}
 }
 
 // registerDemo puts the demo's endpoints into the database, or points those of an earlier run at this one's servers.

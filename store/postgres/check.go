@@ -88,19 +88,24 @@ func (p *packedChecks) done() {
 }
 
 func (p *packedChecks) queue(batch *pgx.Batch) {
-	if len(p.shapeIDs) > 0 {
-		batch.Queue(`
-			INSERT INTO check_shapes (place, day, id, shape)
-			SELECT v.place, v.day, v.id, v.shape::jsonb
-			FROM unnest($1::integer[], $2::date[], $3::integer[], $4::text[]) v (place, day, id, shape)
-			ON CONFLICT DO NOTHING`, p.shapePlaces, p.shapeDays, p.shapeIDs, p.shapeTexts)
-	}
+	p.queueShapes(batch)
 	batch.Queue(`
 		INSERT INTO checks (place, shape, scheduled_at, verdict, latencies, numbers)
 		SELECT v.place, v.shape, v.scheduled_at, v.verdict::"char", v.latencies, v.numbers
 		FROM unnest($1::integer[], $2::integer[], $3::timestamptz[], $4::text[], $5::bytea[], $6::bytea[])
 		     v (place, shape, scheduled_at, verdict, latencies, numbers)`,
 		p.places, p.shapes, p.times, p.verdicts, p.latencies, p.numbers)
+}
+
+func (p *packedChecks) queueShapes(batch *pgx.Batch) {
+	if len(p.shapeIDs) == 0 {
+		return
+	}
+	batch.Queue(`
+		INSERT INTO check_shapes (place, day, id, shape)
+		SELECT v.place, v.day, v.id, v.shape::jsonb
+		FROM unnest($1::integer[], $2::date[], $3::integer[], $4::text[]) v (place, day, id, shape)
+		ON CONFLICT DO NOTHING`, p.shapePlaces, p.shapeDays, p.shapeIDs, p.shapeTexts)
 }
 
 // checkColumns are what scanCheck scans: of checks c, places p, endpoints e and the shapes s that shapeOfCheck joins.

@@ -21,11 +21,15 @@ func (db *DB) Heads(ctx context.Context, chain string, since time.Time) ([]probe
 		return store.DecodeHead(name, head)
 	}
 	heads, err := query(ctx, db.pool, scan, `
-		SELECT e.name, p.evidence -> 'memory' -> 'head'
-		FROM places p
-		JOIN endpoints e ON e.id = p.endpoint_id
-		WHERE p.chain = $1 AND p.head_at >= $2 AND NOT e.paused
-		ORDER BY p.head_at DESC
+		SELECT h.name, h.head
+		FROM (
+		    SELECT DISTINCT ON (p.endpoint_id) e.name, p.evidence -> 'memory' -> 'head' AS head, p.head_at
+		    FROM places p
+		    JOIN endpoints e ON e.id = p.endpoint_id
+		    WHERE p.chain = $1 AND p.head_at >= $2 AND NOT e.paused
+		    ORDER BY p.endpoint_id, p.head_at DESC
+		) h
+		ORDER BY h.head_at DESC
 		LIMIT $3`, store.CleanText(chain), since, store.MaxHeads)
 	return heads, explain("read heads", err)
 }

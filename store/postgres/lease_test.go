@@ -60,7 +60,7 @@ func TestAnInstanceThatStandsStillHoldsUpNobody(t *testing.T) {
 				t.Errorf("somebody stands still after %d pieces, and another gets no answer: %v", pieces, err)
 			}
 			cancel()
-			line.allow(-1)
+			line.cut()
 			thaw()
 			<-ended
 		case err := <-ended:
@@ -81,7 +81,8 @@ type line struct {
 	stands chan struct{} // gets an element when a piece comes after those that were allowed
 
 	mu      sync.Mutex
-	allowed int // guarded by mu: pieces; negative when all are
+	allowed int           // guarded by mu: pieces; negative when all are
+	over    chan struct{} // guarded by mu: closed when what stands still is cut off
 }
 
 func newLine(t *testing.T, direct string) *line {
@@ -93,7 +94,7 @@ func newLine(t *testing.T, direct string) *line {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &line{server: u.Host, stands: make(chan struct{}, 1), allowed: -1}
+	l := &line{server: u.Host, stands: make(chan struct{}, 1), allowed: -1, over: make(chan struct{})}
 	u.Host = listener.Addr().String()
 	l.url = u.String()
 	var carriers sync.WaitGroup
@@ -120,19 +121,29 @@ func (l *line) allow(pieces int) {
 	l.allowed = pieces
 }
 
-// pass reports whether one more piece may pass.
-func (l *line) pass() bool {
+// cut ends the connections that stand still, and lets everything pass.
+func (l *line) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	close(l.over)
+	l.allowed, l.over = -1, make(chan struct{})
+}
+
+// pass returns nil when one more piece may pass, else what is closed when its connection is to end.
+func (l *line) pass() chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.allowed == 0 {
+		return l.over
+	}
 	if l.allowed > 0 {
 		l.allowed--
-		return true
 	}
-	return l.allowed < 0
+	return nil
 }
 
 // carry takes pieces from a client to the server, and back whatever comes. The server sees no end of a connection on which
-// a piece was held back until the client has closed it.
+// a piece was held back until it is cut off.
 func (l *line) carry(client net.Conn) {
 	defer client.Close() //nolint:errcheck // nothing depends on it
 	server, err := new(net.Dialer).Dial("tcp", l.server)
@@ -153,9 +164,9 @@ func (l *line) carry(client net.Conn) {
 		if err != nil {
 			return
 		}
-		if !l.pass() {
+		if over := l.pass(); over != nil {
 			l.stands <- struct{}{}
-			_, _ = io.Copy(io.Discard, client)
+			<-over
 			return
 		}
 		if _, err := server.Write(piece[:n]); err != nil {

@@ -20,7 +20,7 @@ func (db *DB) Uptime(ctx context.Context, endpointID string, grain store.Grain, 
 		SELECT p.endpoint_id, p.location, p.hour, 0, 0, 0, 0, 0, NULL, NULL, p.sums
 		FROM places p
 		WHERE p.endpoint_id = $1 AND p.hour >= $4 AND p.hour < $5`,
-		store.CleanText(endpointID), keyOf(grain, from), keyOf(grain, to), from, to)
+		store.CleanText(endpointID), keyOf(grain, from), keyOf(grain, to), firstOf(grain, from), firstOf(grain, to))
 	if err != nil {
 		return nil, explain("read uptime", err)
 	}
@@ -38,8 +38,9 @@ func rollups(g store.Grain) string {
 	return `SELECT place, hour AS key, hour AS begin, up, degraded, down, gated, unknown, classes, latencies FROM uptime_hours`
 }
 
-// keyOf returns a bound of a stretch of time as the key of hours or days. That of days is the first day that begins at t or later.
-func keyOf(g store.Grain, t time.Time) any {
+// firstOf returns a bound of a stretch of time for the running hour, which counts in its day: that of the first day that
+// begins at t or later.
+func firstOf(g store.Grain, t time.Time) time.Time {
 	if g == store.Hourly {
 		return t
 	}
@@ -47,7 +48,15 @@ func keyOf(g store.Grain, t time.Time) any {
 	if day.Before(t) {
 		day = day.AddDate(0, 0, 1)
 	}
-	return pgDate(day)
+	return day
+}
+
+// keyOf returns such a bound as the key of hours or days.
+func keyOf(g store.Grain, t time.Time) any {
+	if g == store.Hourly {
+		return t
+	}
+	return pgDate(firstOf(g, t))
 }
 
 // scanRollup scans a row that has either counts or, of a running hour, sums.
@@ -78,7 +87,7 @@ func (db *DB) Counts(ctx context.Context, endpointIDs []string, grain store.Grai
 		UNION ALL
 		SELECT p.endpoint_id, 0, 0, 0, 0, 0, p.sums
 		FROM places p
-		WHERE p.endpoint_id = ANY ($1) AND p.hour >= $3`, cleanAll(endpointIDs), keyOf(grain, from), from)
+		WHERE p.endpoint_id = ANY ($1) AND p.hour >= $3`, cleanAll(endpointIDs), keyOf(grain, from), firstOf(grain, from))
 	if err != nil {
 		return nil, explain("count verdicts", err)
 	}

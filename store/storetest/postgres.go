@@ -151,6 +151,11 @@ func startServer(settings ...string) (*Server, error) {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, errors.Join(fmt.Errorf("initdb: %w: %s", err, out), os.RemoveAll(dir))
 	}
+	return serve(bin, dir, data, attr, settings...)
+}
+
+// serve starts a server on the files in data, a folder in dir, which goes when the server does.
+func serve(bin, dir, data string, attr *syscall.SysProcAttr, settings ...string) (*Server, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
