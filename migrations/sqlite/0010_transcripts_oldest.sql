@@ -1,0 +1,2 @@
+-- In Postgres the key of transcripts puts the time first, so that the oldest are found by it. Here transcripts go with their
+-- checks: there is nothing to change.
