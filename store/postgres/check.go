@@ -108,13 +108,14 @@ func (p *packedChecks) queueShapes(batch *pgx.Batch) {
 		ON CONFLICT DO NOTHING`, p.shapePlaces, p.shapeDays, p.shapeIDs, p.shapeTexts)
 }
 
-// checkColumns are what scanCheck scans: of checks c, places p, endpoints e and the shapes s that shapeOfCheck joins.
-const (
-	checkColumns = `p.endpoint_id, e.slug, p.location, c.scheduled_at, c.verdict::text, c.latencies, c.numbers, s.shape`
-	shapeOfCheck = `
-		LEFT JOIN check_shapes s
-		    ON s.place = c.place AND s.day = (c.scheduled_at AT TIME ZONE 'UTC')::date AND s.id = c.shape`
-)
+// checkColumns are what scanCheck scans: of checks c, places p and endpoints e. Shapes are looked up for each check, and not
+// joined, which might read those of all days.
+const checkColumns = `
+	p.endpoint_id, e.slug, p.location, c.scheduled_at, c.verdict::text, c.latencies, c.numbers, (
+	    SELECT s.shape
+	    FROM check_shapes s
+	    WHERE s.place = c.place AND s.day = (c.scheduled_at AT TIME ZONE 'UTC')::date AND s.id = c.shape
+	)`
 
 func checkDest(c *store.Check, verdict *string, latencies, numbers, shape *[]byte) []any {
 	return []any{&c.EndpointID, &c.Slug, &c.Location, &c.ScheduledAt, verdict, latencies, numbers, shape}
@@ -169,7 +170,6 @@ func (db *DB) Checks(ctx context.Context, f store.CheckFilter) (store.Page[store
 		    ORDER BY c.scheduled_at DESC
 		    LIMIT ` + room + `
 		) c
-		` + shapeOfCheck + `
 		WHERE p.endpoint_id = ` + w.arg(f.EndpointID) + `
 		ORDER BY c.scheduled_at DESC, p.num DESC
 		LIMIT ` + room
@@ -234,7 +234,6 @@ func (db *DB) Check(ctx context.Context, id string) (store.Check, error) {
 		FROM places p
 		JOIN endpoints e ON e.id = p.endpoint_id
 		JOIN checks c ON c.place = p.num
-		`+shapeOfCheck+`
 		WHERE p.endpoint_id = $1 AND c.scheduled_at = $2`, store.CleanText(key.EndpointID), key.ScheduledAt)
 	if err != nil {
 		return store.Check{}, explain("read check", err)

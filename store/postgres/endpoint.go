@@ -302,8 +302,7 @@ func addLastChecks(ctx context.Context, tx pgx.Tx, overviews []store.Overview) e
 		FROM unnest($1::text[], $2::text[], $3::timestamptz[]) v (endpoint_id, location, scheduled_at)
 		JOIN endpoints e ON e.id = v.endpoint_id
 		JOIN places p ON p.endpoint_id = v.endpoint_id AND p.location = v.location
-		JOIN checks c ON c.place = p.num AND c.scheduled_at = v.scheduled_at
-		`+shapeOfCheck, ids, locations, times)
+		JOIN checks c ON c.place = p.num AND c.scheduled_at = v.scheduled_at`, ids, locations, times)
 	if err != nil {
 		return err
 	}

@@ -157,8 +157,20 @@ func (db *DB) Tend(ctx context.Context, r store.Retention) (int, error) {
 		}
 		dropped++
 	}
-	_, err = db.pool.Exec(ctx, `DELETE FROM transcripts WHERE scheduled_at < $1`, store.DayOf(r.Checks))
-	return dropped, explain("prune transcripts", err)
+	return dropped, db.pruneTranscripts(ctx, store.DayOf(r.Checks))
+}
+
+// pruneTranscripts lets go of transcripts of checks before a time, so many at once that a statement is soon over.
+func (db *DB) pruneTranscripts(ctx context.Context, before time.Time) error {
+	const atOnce = 5000
+	for {
+		tag, err := db.pool.Exec(ctx, `
+			DELETE FROM transcripts
+			WHERE ctid = ANY (ARRAY (SELECT ctid FROM transcripts WHERE scheduled_at < $1 ORDER BY scheduled_at LIMIT $2))`, before, atOnce)
+		if err != nil || tag.RowsAffected() < atOnce {
+			return explain("prune transcripts", err)
+		}
+	}
 }
 
 // over reports whether a partition holds nothing that has to be kept.

@@ -79,11 +79,15 @@ func scanRollup(row pgx.CollectableRow) (store.Rollup, error) {
 // Counts implements store.Store.
 func (db *DB) Counts(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) (map[string]store.Counts, error) {
 	rows, err := db.pool.Query(ctx, `
-		SELECT p.endpoint_id, SUM(u.up), SUM(u.degraded), SUM(u.down), SUM(u.gated), SUM(u.unknown), NULL::bytea
+		SELECT p.endpoint_id, u.up, u.degraded, u.down, u.gated, u.unknown, NULL::bytea
 		FROM places p
-		JOIN (`+rollups(grain)+`) u ON u.place = p.num
-		WHERE p.endpoint_id = ANY ($1) AND u.key >= $2
-		GROUP BY p.endpoint_id
+		CROSS JOIN LATERAL ( -- one place at a time, by its key
+		    SELECT SUM(u.up) AS up, SUM(u.degraded) AS degraded, SUM(u.down) AS down, SUM(u.gated) AS gated, SUM(u.unknown) AS unknown
+		    FROM (`+rollups(grain)+`) u
+		    WHERE u.place = p.num AND u.key >= $2
+		    HAVING COUNT(*) > 0
+		) u
+		WHERE p.endpoint_id = ANY ($1)
 		UNION ALL
 		SELECT p.endpoint_id, 0, 0, 0, 0, 0, p.sums
 		FROM places p
