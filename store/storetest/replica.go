@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,7 +66,7 @@ func (s *Server) CaughtUp(t testing.TB, replica *Server) {
 	for {
 		var there bool
 		if err := replica.ask(ctx, &there, `SELECT pg_last_wal_replay_lsn() >= $1::text::pg_lsn`, written); err != nil {
-			t.Fatalf("the replica does not say how far it is: %v\n%s", err, replica.Log(t))
+			t.Fatalf("the replica does not say how far it is: %v\n%s", err, replica.Log(t, 0))
 		}
 		if there {
 			return
@@ -73,7 +74,7 @@ func (s *Server) CaughtUp(t testing.TB, replica *Server) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("the replica does not catch up with %s\n%s", written, replica.Log(t))
+			t.Fatalf("the replica does not catch up with %s\n%s", written, replica.Log(t, 0))
 		}
 	}
 }
@@ -87,14 +88,29 @@ func (s *Server) ask(ctx context.Context, answer any, question string, args ...a
 	return conn.QueryRow(ctx, question, args...).Scan(answer)
 }
 
-// Log returns what the server has logged so far.
-func (s *Server) Log(t testing.TB) string {
+// Logged returns how many bytes the server has logged so far.
+func (s *Server) Logged(t testing.TB) int64 {
 	t.Helper()
-	log, err := os.ReadFile(filepath.Join(s.dir, "log"))
+	info, err := os.Stat(filepath.Join(s.dir, "log"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.ToValidUTF8(string(log), "�")
+	return info.Size()
+}
+
+// Log returns what the server has logged after the first so many bytes.
+func (s *Server) Log(t testing.TB, after int64) string {
+	t.Helper()
+	log, err := os.Open(filepath.Join(s.dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close() //nolint:errcheck // it is only read
+	text, err := io.ReadAll(io.NewSectionReader(log, after, 1<<30))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ToValidUTF8(string(text), "�")
 }
 
 // Database returns the URL of a fresh, empty database on the server, which is dropped when t ends.

@@ -1,0 +1,417 @@
+package postgres_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/store"
+	"github.com/rollcallhq/rollcall/store/postgres"
+)
+
+// call is something a store does, and what it may look at meanwhile.
+type call struct {
+	name   string // begins with the name of the method
+	do     func(ctx context.Context) error
+	whole  []string // tables that it reads from end to end on purpose
+	within []string // the only partitions that it may look into; nil says nothing
+}
+
+// believe takes every check at its word.
+var believe = store.Judge{
+	Check: func(_ store.Endpoint, s store.State, c store.Check) store.State {
+		if status := store.Status(c.Result.Verdict); s.Status != status {
+			s.Status, s.Since, s.Failure = status, c.Result.StartedAt, c.Result.Failure
+		}
+		return s
+	},
+	Vote: func(_ store.Endpoint, s store.State, places []store.Place, _ time.Time) store.State {
+		s.Status, s.Since, s.Failure = places[0].State.Status, places[0].State.Since, places[0].State.Failure
+		return s
+	},
+}
+
+// keepAll records checks as one group, all of which must be kept.
+func keepAll(ctx context.Context, s store.Store, checks ...store.Check) error {
+	out, err := s.Record(ctx, checks, believe)
+	if err != nil {
+		return err
+	}
+	for i, o := range out {
+		if !o.Kept {
+			return fmt.Errorf("check %d of %d is not kept: %+v", i+1, len(checks), o)
+		}
+	}
+	return nil
+}
+
+// usual is an up check of a usual MCP conversation.
+func usual(e store.Endpoint, location string, at time.Time) store.Check {
+	r := probe.Result{StartedAt: at, Duration: 81 * time.Millisecond, Kind: probe.KindMCP, Era: probe.EraModern, Verdict: probe.Up}
+	for i, name := range []string{"server/discover", "initialize", "initialized", "tools/list"} {
+		r.Steps = append(r.Steps, probe.Step{
+			Name: name, Method: name, Start: time.Duration(i) * 20 * time.Millisecond, Latency: 18 * time.Millisecond,
+			Phases: probe.Phases{FirstByte: 17 * time.Millisecond}, HTTPStatus: 200, BytesIn: 512, BytesOut: 128,
+		})
+	}
+	return store.NewCheck(e.ID, location, at, r)
+}
+
+// bad is usual with a failure, and with words to keep.
+func bad(e store.Endpoint, location string, at time.Time) store.Check {
+	r := usual(e, location, at).Result
+	r.Verdict = probe.Down
+	r.Failure = &probe.Failure{Step: "tools/list", Class: probe.ClassRPCError, Code: -32603, Message: "Internal error"}
+	r.Steps[3].Class, r.Steps[3].Code, r.Steps[3].Message = probe.ClassRPCError, -32603, "Internal error"
+	r.Transcript = []probe.Message{{Step: "tools/list", Sent: true, Head: "POST / HTTP/1.1", Body: "{}"}}
+	return store.NewCheck(e.ID, location, at, r)
+}
+
+// promising is usual with a list of so many tools.
+func promising(e store.Endpoint, at time.Time, tools int) store.Check {
+	c := usual(e, "default", at)
+	list := []byte("[")
+	for i := range tools {
+		list = fmt.Appendf(list, `%s{"inputSchema":{"type":"object"},"name":"tool%d"}`, []string{"", ","}[min(i, 1)], i)
+	}
+	list = append(list, ']')
+	c.Result.Contract = &probe.Contract{Key: "modern", Hash: fmt.Sprintf("sha256:%x", sha256.Sum256(list)), Tools: list}
+	return c
+}
+
+// parts names the partitions of checks of some days.
+func parts(days ...time.Time) []string {
+	names := []string{}
+	for _, day := range days {
+		names = append(names, "checks_"+day.Format("20060102"), "check_shapes_"+day.Format("20060102"))
+	}
+	return names
+}
+
+// callsOf does everything that a store can do, each method at least once, with a history behind it. The calls go in this
+// order; those that make something make it anew each time.
+func callsOf(h *history, db *postgres.DB) []call {
+	var (
+		now       = store.Stamp(time.Now())
+		day       = h.base.AddDate(0, 0, 1)
+		last      = h.base.AddDate(0, 0, historyDays-1)
+		old       = h.endpoints[7]
+		e, twice  store.Endpoint
+		c         store.Channel
+		kept      store.Check
+		incident  string
+		delivered []store.Delivery
+		user      store.User
+		token     store.Token
+		hash      = sha256.Sum256([]byte(store.NewID("secret")))
+		me        = store.Instance{ID: store.NewID("i"), Location: store.NewID("location")}
+		shards    []int
+	)
+	months := func(from, to time.Time) (names []string) {
+		for m := from; !m.After(to); m = m.AddDate(0, 0, 1) {
+			names = append(names, "uptime_hours_"+m.Format("200601"))
+		}
+		return slices.Compact(names)
+	}
+	create := func(ctx context.Context, into *store.Endpoint) (err error) {
+		fresh := store.NewEndpoint()
+		fresh.URL, fresh.Channels, fresh.ContractNotices = "https://zz.example/mcp", []string{c.ID}, true
+		fresh.Confirm.Failures = 1
+		fresh.Headers = []probe.Header{{Name: "Authorization", Value: "Bearer x"}}
+		*into, err = db.CreateEndpoint(ctx, fresh)
+		return err
+	}
+	record := func(ctx context.Context, checks ...store.Check) error { return keepAll(ctx, db, checks...) }
+	list := func(ctx context.Context, f store.CheckFilter) error {
+		f.EndpointID, f.Limit = old.ID, 10
+		for range 3 {
+			page, err := db.Checks(ctx, f)
+			if err != nil {
+				return err
+			}
+			if len(page.Items) != 10 || page.Next == "" {
+				return fmt.Errorf("%d checks, want a page with another behind it", len(page.Items))
+			}
+			kept, f.Cursor = page.Items[0], page.Next
+		}
+		return nil
+	}
+	return []call{
+		{name: "Ping", do: db.Ping, whole: []string{"schema_migrations"}},
+		{name: "CreateChannel", do: func(ctx context.Context) (err error) {
+			c, err = db.CreateChannel(ctx, store.Channel{
+				Name: store.NewID("channel"), Type: store.ChannelSlack, Secrets: map[string]string{"webhook_url": "https://hooks.example/2"},
+			})
+			return err
+		}},
+		{name: "UpdateChannel", do: func(ctx context.Context) error {
+			_, err := db.UpdateChannel(ctx, c.ID, func(c *store.Channel) error { c.Name += " again"; return nil })
+			return err
+		}},
+		{name: "Channel", do: func(ctx context.Context) error { return second(db.Channel(ctx, c.ID)) }},
+		{name: "Channels", do: func(ctx context.Context) error { return second(db.Channels(ctx)) }, whole: []string{"channels"}},
+		{name: "CreateEndpoint", do: func(ctx context.Context) error {
+			return errors.Join(create(ctx, &e), create(ctx, &twice))
+		}},
+		{name: "Record a first check", do: func(ctx context.Context) error { return record(ctx, usual(e, "default", now)) }},
+		{name: "Record one that is down", do: func(ctx context.Context) error {
+			out, err := db.Record(ctx, []store.Check{bad(e, "default", now.Add(time.Second))}, believe)
+			if err == nil {
+				incident = out[0].Opened
+			}
+			return err
+		}, within: parts(now)},
+		{name: "Record what is kept already", do: func(ctx context.Context) error {
+			_, err := db.Record(ctx, []store.Check{bad(e, "default", now.Add(time.Second)), usual(old, "default", last)}, believe)
+			return err
+		}, within: append(parts(now, last), months(h.base, now)...)},
+		{name: "Record one that is late, and the end of an hour", do: func(ctx context.Context) error {
+			late := time.Duration(now.UnixNano() % int64(time.Hour)).Truncate(time.Microsecond)
+			return record(ctx, usual(h.endpoints[9], "default", day.Add(late)), usual(h.endpoints[10], "default", now))
+		}, within: append(parts(day, now), months(h.base, now)...)},
+		{name: "Record from several places", do: func(ctx context.Context) error {
+			err := record(ctx, usual(twice, "fra", now), usual(twice, "nyc", now))
+			return errors.Join(err, record(ctx, usual(twice, "fra", now.Add(time.Second))))
+		}},
+		{name: "Record under a lease", do: func(ctx context.Context) error {
+			shift, err := db.Shift(ctx, store.Instance{ID: me.ID, Location: "default"}, time.Minute)
+			if err != nil {
+				return err
+			}
+			fenced := usual(e, "default", now.Add(2*time.Second))
+			for _, lease := range shift.Held {
+				if lease.Shard == store.ShardOf(e.ID) {
+					fenced.Epoch = lease.Epoch
+				}
+			}
+			return errors.Join(record(ctx, fenced), db.Leave(ctx, store.Instance{ID: me.ID, Location: "default"}))
+		}},
+		{name: "Record tool lists that change", do: func(ctx context.Context) error {
+			for i := range 4 {
+				if err := record(ctx, promising(e, now.Add(time.Duration(10+i)*time.Second), 1+i/2)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		{name: "Record the head of a chain", do: func(ctx context.Context) error {
+			node := usual(e, "default", now.Add(20*time.Second))
+			node.Result.Kind = probe.KindEVM
+			node.Result.Memory.Head = &probe.Head{Chain: "1", Height: 7, Seen: now}
+			return record(ctx, node)
+		}},
+		{name: "Heads", do: func(ctx context.Context) error {
+			heads, err := db.Heads(ctx, store.ChainKey(probe.KindEVM, "1"), now.Add(-time.Hour))
+			if err == nil && len(heads) == 0 {
+				err = errors.New("no heads")
+			}
+			return err
+		}},
+		{name: "Checks", do: func(ctx context.Context) error { return list(ctx, store.CheckFilter{}) }},
+		{name: "Checks of a day", do: func(ctx context.Context) error {
+			return list(ctx, store.CheckFilter{Since: day, Until: day.AddDate(0, 0, 1)})
+		}, within: parts(day)},
+		{name: "Checks since a day", do: func(ctx context.Context) error {
+			return list(ctx, store.CheckFilter{Since: last, Verdict: probe.Up})
+		}, within: append(parts(last), aheadOf(last)...)},
+		{name: "Check", do: func(ctx context.Context) error { return second(db.Check(ctx, kept.ID)) }, within: parts(last)},
+		{name: "Endpoint", do: func(ctx context.Context) error { return second(db.Endpoint(ctx, old.Slug)) }, within: parts(last)},
+		{name: "Endpoints", do: func(ctx context.Context) error { return second(db.Endpoints(ctx, store.EndpointFilter{Limit: 50})) },
+			within: parts(last, now, day)},
+		{name: "Endpoints, filtered", do: func(ctx context.Context) error {
+			page, err := db.Endpoints(ctx, store.EndpointFilter{
+				Status: store.StatusUp, Tag: "prod", Query: "e", IDs: []string{old.ID, e.ID, h.endpoints[8].ID}, Limit: 1,
+			})
+			if err != nil {
+				return err
+			}
+			return second(db.Endpoints(ctx, store.EndpointFilter{Limit: 2, Cursor: page.Next, PublicOnly: true}))
+		}},
+		{name: "Endpoints, all of them", do: func(ctx context.Context) error { return second(db.Endpoints(ctx, store.EndpointFilter{Limit: -1})) },
+			whole: []string{"endpoints"}, within: parts(last, now, day)},
+		{name: "Roster", do: func(ctx context.Context) error { return second(db.Roster(ctx)) }, whole: []string{"endpoints"}},
+		{name: "UpdateEndpoint", do: func(ctx context.Context) error {
+			return second(db.UpdateEndpoint(ctx, old.Slug, func(e *store.Endpoint) error { e.Name = store.NewID("name"); return nil }))
+		}},
+		{name: "Uptime by the hour", do: func(ctx context.Context) error {
+			return second(db.Uptime(ctx, old.ID, store.Hourly, day, day.AddDate(0, 0, 1)))
+		}, within: months(day, day.AddDate(0, 0, 1))},
+		{name: "Uptime by the day", do: func(ctx context.Context) error {
+			return second(db.Uptime(ctx, old.ID, store.Daily, day.AddDate(-1, 0, 0), now))
+		}, within: []string{}},
+		{name: "Counts by the hour", do: func(ctx context.Context) error {
+			return second(db.Counts(ctx, []string{old.ID, h.endpoints[8].ID}, store.Hourly, day))
+		}, within: months(day, now.AddDate(0, 2, 0))},
+		{name: "Counts by the day", do: func(ctx context.Context) error {
+			return second(db.Counts(ctx, []string{old.ID}, store.Daily, now.AddDate(0, -1, 0)))
+		}, within: []string{}},
+		{name: "Tend", do: func(ctx context.Context) error {
+			return second(db.Tend(ctx, store.Retention{Now: now, Checks: h.base, Hours: now.Add(-store.HoursKept)}))
+		}, within: []string{}},
+		{name: "Contracts", do: func(ctx context.Context) error {
+			page, err := db.Contracts(ctx, store.ContractFilter{EndpointID: e.ID, Limit: 1})
+			if err != nil || page.Next == "" {
+				return fmt.Errorf("one of several pages: %+v, %w", page, err)
+			}
+			return second(db.Contracts(ctx, store.ContractFilter{EndpointID: e.ID, Cursor: page.Next}))
+		}},
+		{name: "Contract", do: func(ctx context.Context) error {
+			page, err := db.Contracts(ctx, store.ContractFilter{EndpointID: e.ID})
+			if err != nil {
+				return err
+			}
+			return second(db.Contract(ctx, page.Items[0].ID))
+		}},
+		{name: "Events", do: func(ctx context.Context) error {
+			page, err := db.Events(ctx, store.EventFilter{EndpointID: e.ID, Limit: 1})
+			if err != nil || len(page.Items) == 0 {
+				return fmt.Errorf("events %+v, %w", page, err)
+			}
+			return nil
+		}},
+		{name: "Announce", do: func(ctx context.Context) error {
+			told, err := db.Announce(ctx, store.Event{
+				At: now, Kind: store.EventLocationOffline, Severity: "warning", Title: store.NewID("offline"), Data: []byte(`{"a":1}`),
+			})
+			if err == nil && told == 0 {
+				err = errors.New("nobody was told")
+			}
+			return err
+		}, whole: []string{"endpoint_channels"}},
+		{name: "Incidents", do: func(ctx context.Context) error {
+			for _, f := range []store.IncidentFilter{
+				{Limit: 1}, {EndpointID: e.ID}, {EndpointID: e.ID, Status: store.IncidentResolved}, {Status: store.IncidentOpen},
+				{PublicOnly: true, Since: now.AddDate(0, 0, -7)},
+			} {
+				page, err := db.Incidents(ctx, f)
+				if err != nil {
+					return err
+				}
+				if f.Cursor = page.Next; f.Cursor == "" {
+					continue
+				}
+				if _, err = db.Incidents(ctx, f); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		{name: "Incident", do: func(ctx context.Context) error { return second(db.Incident(ctx, incident)) }},
+		{name: "PendingNotices", do: func(ctx context.Context) error { return second(db.PendingNotices(ctx)) }},
+		{name: "LeaseNotices", do: func(ctx context.Context) (err error) {
+			delivered, err = db.LeaseNotices(ctx, now.Add(time.Minute), time.Minute, 10)
+			kinds := map[store.NoticeKind]bool{}
+			for _, d := range delivered {
+				kinds[d.Notice.Kind] = true
+			}
+			if err == nil && len(kinds) < 3 {
+				err = fmt.Errorf("kinds %v, want notices of an incident, a contract and the service", kinds)
+			}
+			return err
+		}},
+		{name: "SettleNotice", do: func(ctx context.Context) error {
+			for i, d := range delivered {
+				s := store.Settlement{NoticeID: d.Notice.ID, LeaseID: d.LeaseID, At: now, Sent: true, Ref: "1.2"}
+				switch i {
+				case 0:
+					s = store.Settlement{NoticeID: d.Notice.ID, LeaseID: d.LeaseID, At: now, RetryAt: now.Add(time.Hour), Error: "busy"}
+				case 1:
+					s = store.Settlement{NoticeID: d.Notice.ID, LeaseID: d.LeaseID, At: now, Permanent: true, Error: "gone"}
+				}
+				if err := db.SettleNotice(ctx, s); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		{name: "PutSetupToken", do: func(ctx context.Context) error { return unlessSetUp(db.PutSetupToken(ctx, hash[:], now)) },
+			whole: []string{"users"}},
+		{name: "HasSetupToken", do: func(ctx context.Context) error { return second(db.HasSetupToken(ctx, hash[:])) },
+			whole: []string{"setup_token"}},
+		{name: "CreateFirstUser", do: func(ctx context.Context) (err error) {
+			_, err = db.CreateFirstUser(ctx, hash[:], store.User{Name: "admin", PasswordHash: "x", Role: store.RoleAdmin})
+			return unlessSetUp(err)
+		}, whole: []string{"users", "setup_token"}},
+		{name: "UserCount", do: func(ctx context.Context) error { return second(db.UserCount(ctx)) }, whole: []string{"users"}},
+		{name: "UserByName", do: func(ctx context.Context) (err error) {
+			user, err = db.UserByName(ctx, "ADMIN")
+			return err
+		}},
+		{name: "CreateSession", do: func(ctx context.Context) error {
+			return db.CreateSession(ctx, store.Session{TokenHash: hash[:], UserID: user.ID, CreatedAt: now, ExpiresAt: now.Add(time.Hour)})
+		}},
+		{name: "Session", do: func(ctx context.Context) error {
+			_, _, err := db.Session(ctx, hash[:], now)
+			return err
+		}},
+		{name: "DeleteSession", do: func(ctx context.Context) error { return db.DeleteSession(ctx, hash[:]) }},
+		{name: "CreateToken", do: func(ctx context.Context) (err error) {
+			token, err = db.CreateToken(ctx, store.Token{Name: "ci", Hash: hash[:], Role: store.RoleAdmin})
+			return err
+		}},
+		{name: "UseToken", do: func(ctx context.Context) error { return second(db.UseToken(ctx, hash[:], now)) }},
+		{name: "Tokens", do: func(ctx context.Context) error { return second(db.Tokens(ctx)) }, whole: []string{"tokens"}},
+		{name: "RevokeToken", do: func(ctx context.Context) error { return db.RevokeToken(ctx, token.ID, now) }},
+		{name: "Shift", do: func(ctx context.Context) error {
+			shift, err := db.Shift(ctx, me, time.Minute)
+			for _, lease := range shift.Held {
+				shards = append(shards, lease.Shard)
+			}
+			if err == nil && len(shards) != store.Shards {
+				err = fmt.Errorf("%d shards, want all", len(shards))
+			}
+			return err
+		}},
+		{name: "Glance", do: func(ctx context.Context) error { return second(db.Glance(ctx, me)) }},
+		{name: "Release", do: func(ctx context.Context) error { return db.Release(ctx, me, shards[:1]) }},
+		{name: "Leave", do: func(ctx context.Context) error { return db.Leave(ctx, me) }},
+		{name: "DeleteEndpoint", do: func(ctx context.Context) error {
+			return errors.Join(db.DeleteEndpoint(ctx, e.Slug), db.DeleteEndpoint(ctx, twice.Slug))
+		}},
+		{name: "DeleteChannel", do: func(ctx context.Context) error { return db.DeleteChannel(ctx, c.ID) }},
+	}
+}
+
+// aheadOf names the partitions of checks of the days after a day for which there may be room.
+func aheadOf(day time.Time) (names []string) {
+	for n := range 40 {
+		names = append(names, parts(day.AddDate(0, 0, n))...)
+	}
+	return names
+}
+
+// second returns the error of a call whose answer does not matter here.
+func second[T any](_ T, err error) error { return err }
+
+// unlessSetUp lets it pass that there is a user already.
+func unlessSetUp(err error) error {
+	if _, ok := errors.AsType[store.Conflict](err); ok || errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+func TestEveryMethodIsExercised(t *testing.T) {
+	names := map[string]bool{"Close": true} // by everybody
+	for _, c := range callsOf(&history{endpoints: make([]store.Endpoint, historyEndpoints)}, nil) {
+		for i, r := range c.name + " " {
+			if r == ' ' || r == ',' {
+				names[c.name[:i]] = true
+				break
+			}
+		}
+	}
+	for _, face := range []reflect.Type{reflect.TypeFor[store.Store](), reflect.TypeFor[store.Leaser]()} {
+		for m := range face.Methods() {
+			if !names[m.Name] {
+				t.Errorf("no call of %s.%s: what it asks of Postgres is not looked at", face, m.Name)
+			}
+		}
+	}
+}
