@@ -26,9 +26,6 @@ type Import struct {
 	keys  map[int32]store.PlaceKey
 }
 
-// notCopied are the tables that hold nothing to be remembered, or that follow from those that do.
-var notCopied = []string{"schema_migrations", "copy_progress", "instances", "leases", "check_shapes"}
-
 // lockCopy is held by the one who imports.
 const lockCopy = 0x726f6c6c_00000005
 
@@ -460,6 +457,9 @@ func sumRows(ctx context.Context, tx pgx.Tx, t store.CopyTable, sum *store.CopyS
 		column := "t." + c.Name
 		if t.Placed && i < 2 {
 			column = "p." + c.Name
+		}
+		if c.Kind == store.CopyJSON {
+			column += "::text" // JSON's null is not NULL
 		}
 		text += column
 	}

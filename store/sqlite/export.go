@@ -56,15 +56,6 @@ func fillPlaces(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// notCopied are the tables of a file that hold nothing to be remembered: the version of its schema, and SQLite's own count.
-var notCopied = []string{"schema_migrations", "sqlite_sequence"}
-
-// checkFields are the columns of checks that a store.Check holds.
-var checkFields = []string{
-	"id", "endpoint_id", "location", "scheduled_at", "started_at", "duration_ms", "kind", "era", "verdict", "failed_step",
-	"class", "code", "message", "retry_after_ms", "steps", "warnings", "facts",
-}
-
 // elsewhere are columns of a table that stand in another one, by "table.column"; t is the table.
 var elsewhere = map[string]string{
 	"transcripts.scheduled_at": `(SELECT c.scheduled_at FROM checks c WHERE c.id = t.check_id)`,
