@@ -23,6 +23,7 @@ func Advance(s *Standing, c Check, judge Judge, now time.Time) Advanced {
 	next := judge.Check(e, prev, c).observe(c)
 	next, a.Transcript = next.observeTranscript(c)
 	if !late && s.leads(c.Location, c.Result.StartedAt) {
+		next.Contracts = s.contracts(next.Contracts)
 		next, a.Contract = next.observeContract(e, c)
 	}
 	place.State = next
@@ -72,8 +73,10 @@ const clockSlack = time.Minute
 // believed returns s without a time that lies ahead: the clock was wrong then, and every check until that time would pass
 // for a late one.
 func (s State) believed(now time.Time) State {
-	if s.LastCheckAt.After(now.Add(clockSlack)) {
-		s.LastCheckAt = time.Time{}
+	for _, at := range []*time.Time{&s.LastCheckAt, &s.TranscriptAt, &s.ContractTold.Since} {
+		if at.After(now.Add(clockSlack)) {
+			*at = time.Time{}
+		}
 	}
 	return s
 }

@@ -449,12 +449,14 @@ func TestOnePlaceSpeaksForTheToolList(t *testing.T) {
 		kept     bool
 	}{
 		{"b", 0, "one", true},  // the only one there is
-		{"a", 1, "two", true},  // the first by name
-		{"b", 2, "two", false}, // a has been here
-		{"b", 3, "two", false},
-		{"b", 59, "two", false},
-		{"b", 61, "two", false}, // an hour later a is gone: this is the first time
-		{"b", 62, "two", true},
+		{"a", 1, "two", false}, // the first by name, and what b has seen was another
+		{"a", 2, "two", true},
+		{"b", 3, "three", false}, // a has been here
+		{"b", 4, "three", false},
+		{"b", 59, "three", false},
+		{"b", 63, "two", false},   // an hour later a is gone, and b goes on from what it saw
+		{"b", 64, "three", false}, // this is the first time
+		{"b", 65, "three", true},
 	} {
 		if got := say(step.location, step.minute, step.hash); got != step.kept {
 			t.Errorf("step %d, from %s: a contract is kept: %v, want %v", i+1, step.location, got, step.kept)

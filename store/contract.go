@@ -229,9 +229,11 @@ func DecodeContract(c *Contract, known []KnownContract, tools, changes []byte) (
 	if len(c.Changes) == 0 {
 		c.Changes = nil
 	}
-	for _, k := range known {
-		if k.ID == c.ID && !k.Seen.Before(c.LastSeen) {
-			c.Present, c.LastSeen = true, k.Seen
+	if c.LastSeen.IsZero() { // nothing has taken its place
+		for _, k := range known {
+			if k.ID == c.ID && k.Seen.After(c.LastSeen) {
+				c.Present, c.LastSeen = true, k.Seen
+			}
 		}
 	}
 	if c.LastSeen.IsZero() {

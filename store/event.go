@@ -54,6 +54,9 @@ func EnrollEvent(e Event) (Event, error) {
 		return e, invalid([]probe.Problem{problem("endpoint", "an event about this service is of no endpoint")})
 	}
 	e.ID, e.At = NewID("evt"), Stamp(e.At)
+	if len(e.Data) == 0 {
+		e.Data = json.RawMessage("{}")
+	}
 	return e, nil
 }
 

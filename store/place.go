@@ -49,6 +49,27 @@ func (s *Standing) leads(location string, at time.Time) bool {
 	return true
 }
 
+// contracts returns the tool lists that the place which speaks for all knows, own being those that it saw itself: another
+// place may have spoken before, and seen them later.
+func (s *Standing) contracts(own []KnownContract) []KnownContract {
+	if len(s.Places) < 2 {
+		return own
+	}
+	var all []KnownContract
+	for _, p := range s.Places {
+		all = append(all, p.State.Contracts...)
+	}
+	slices.SortStableFunc(all, func(a, b KnownContract) int { return b.Seen.Compare(a.Seen) })
+	var newest []KnownContract // of each key
+	for _, k := range all {
+		if !slices.ContainsFunc(newest, func(n KnownContract) bool { return n.Key == k.Key }) {
+			newest = append(newest, k)
+		}
+	}
+	slices.Reverse(newest) // the latest seen last
+	return newest[max(0, len(newest)-maxKeys):]
+}
+
 // Judge is the rule that turns checks into a status. Both functions must be pure: the store may call them again for the same
 // check when a transaction is retried.
 type Judge struct {

@@ -456,7 +456,7 @@ func (r *Recorder) reading() bool {
 
 // writeGroup writes what is in hand and reports whether the database took any of it.
 func (r *Recorder) writeGroup(ctx context.Context) bool {
-	group := r.hand
+	group, began := r.hand, time.Now()
 	err := r.write(ctx, group)
 	if err == nil {
 		r.settle(group, nil)
@@ -467,7 +467,7 @@ func (r *Recorder) writeGroup(ctx context.Context) bool {
 	}
 	taken, refused := r.writeSingly(ctx, group)
 	if len(taken) == 0 {
-		r.goAway(err)
+		r.goAway(err, time.Since(began) > 4*writeTimeout)
 		r.relieve()
 		return false
 	}
@@ -581,8 +581,9 @@ func (r *Recorder) waitingLocked() int {
 	return n + r.unreadLocked()
 }
 
-// goAway notes that the database is away, and lets nobody wait for it.
-func (r *Recorder) goAway(err error) {
+// goAway notes that the database is away, and lets nobody wait for it. A write that took much longer than it may tells of no
+// database but of ourselves: this process stood still, and others may have taken its leases.
+func (r *Recorder) goAway(err error, stoodStill bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.away.IsZero() {
@@ -593,7 +594,9 @@ func (r *Recorder) goAway(err error) {
 	room := r.cfg.Keep / 4 // for what these bring along beside what was seen, which may be a thousand times larger
 	for _, rec := range r.hand {
 		rec.held = !rec.spooled
-		rec.check.Epoch = 0 // the lease may be another's by then; the slot is still unique
+		if !stoodStill {
+			rec.check.Epoch = 0 // the lease may be another's when the database is back; the slot is still unique
+		}
 		if room -= weigh(rec.check); room < 0 {
 			rec.check.Transcript, rec.check.Result.Contract = nil, nil
 		}

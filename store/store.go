@@ -143,8 +143,8 @@ type Retention struct {
 // AnnouncedOnce is how long several instances that notice the same thing say it once.
 const AnnouncedOnce = 5 * time.Minute
 
-// KeepHours is how long roll-ups by the hour are kept.
-const KeepHours = 400 * 24 * time.Hour
+// HoursKept is how long roll-ups by the hour are kept.
+const HoursKept = 400 * 24 * time.Hour
 
 // ErrNotFound means that there is nothing by that name.
 var ErrNotFound = errors.New("not found")

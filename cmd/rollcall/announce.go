@@ -35,7 +35,7 @@ func newAnnouncer(location string, db store.Store, noticed func(bool), log *slog
 // offline is told when this location goes offline and when it is back.
 func (a *announcer) offline(_ context.Context, offline bool, since time.Time) {
 	ev := alerts.LocationEvent(a.location, offline, since, time.Now())
-	a.log.Warn(ev.Title, "since", since)
+	a.log.Warn("this location lost or regained its network", "event", ev.Kind, "since", since)
 	select {
 	case a.waiting <- ev:
 	default:

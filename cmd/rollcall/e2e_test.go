@@ -69,6 +69,8 @@ func serveInstance(t testing.TB, env []string, args ...string) *instance {
 	addr := freeAddress(t)
 	if !strings.Contains(strings.Join(args, " "), "--database") {
 		args = append(args, "--database", filepath.Join(t.TempDir(), "rollcall.db"))
+	} else if !strings.Contains(strings.Join(args, " "), "--spool") {
+		args = append(args, "--spool", filepath.Join(t.TempDir(), "rollcall.spool"))
 	}
 	i := &instance{t: t, url: "http://" + addr, log: &lockedBuffer{},
 		args: append([]string{"serve", "--listen", addr}, args...),

@@ -207,7 +207,7 @@ func (s *service) tend(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, tendPatience)
 	defer cancel()
 	now := time.Now()
-	gone, err := s.store.Tend(ctx, store.Retention{Now: now, Checks: now.Add(-s.cfg.retention), Hours: now.Add(-store.KeepHours)})
+	gone, err := s.store.Tend(ctx, store.Retention{Now: now, Checks: now.Add(-s.cfg.retention), Hours: now.Add(-store.HoursKept)})
 	if gone > 0 {
 		s.log.Info("history let go of", "partitions_or_checks", gone)
 	}

@@ -14,7 +14,7 @@ func insertEvent(batch *pgx.Batch, ev store.Event) {
 		VALUES ($1, NULLIF($2, ''), $3, $4, $5, $6, $7)`, ev.ID, ev.EndpointID, ev.At, ev.Kind, ev.Severity, ev.Title, []byte(ev.Data))
 	batch.Queue(`
 		DELETE FROM events
-		WHERE id IN (SELECT id FROM events WHERE endpoint_id = NULLIF($1, '') AND kind = $2 ORDER BY at DESC, id DESC OFFSET $3)`,
+		WHERE id IN (SELECT id FROM events WHERE endpoint_id IS NOT DISTINCT FROM NULLIF($1, '') AND kind = $2 ORDER BY at DESC, id DESC OFFSET $3)`,
 		ev.EndpointID, ev.Kind, store.MaxEvents)
 }
 
