@@ -11,9 +11,11 @@ import (
 	"github.com/rollcallhq/rollcall/store"
 )
 
-// shapes are the latest shapes of the checks of one place that are known to be kept, all of one day.
+// shapes are the latest shapes of the checks of one place that are known to be kept, all of one day and for as long as no
+// partition comes or goes: see rooms.
 type shapes struct {
 	day time.Time
+	age int
 	ids []int32
 }
 
@@ -21,13 +23,13 @@ type shapes struct {
 // something else each time has no use for it.
 const maxShapes = 4
 
-func (s *shapes) has(day time.Time, id int32) bool {
-	return s.day.Equal(day) && slices.Contains(s.ids, id)
+func (s *shapes) has(day time.Time, age int, id int32) bool {
+	return s.day.Equal(day) && s.age == age && slices.Contains(s.ids, id)
 }
 
-func (s *shapes) add(day time.Time, id int32) {
-	if !s.day.Equal(day) {
-		s.day, s.ids = day, nil
+func (s *shapes) add(day time.Time, age int, id int32) {
+	if !s.day.Equal(day) || s.age != age {
+		s.day, s.age, s.ids = day, age, nil
 	}
 	if len(s.ids) == maxShapes {
 		s.ids = slices.Delete(s.ids, 0, 1)
@@ -50,7 +52,8 @@ type packedChecks struct {
 	needs []need
 }
 
-func packChecks(checks []store.Check, group map[string]*known) (*packedChecks, error) {
+// packChecks packs checks, with the shapes that are not known to be kept at this age of the rooms.
+func packChecks(checks []store.Check, group map[string]*known, age int) (*packedChecks, error) {
 	var p packedChecks
 	days := map[time.Time]bool{}
 	for _, c := range checks {
@@ -67,7 +70,7 @@ func packChecks(checks []store.Check, group map[string]*known) (*packedChecks, e
 			days[day] = true
 			p.needs = append(p.needs, forDay(day)...)
 		}
-		if r.shapes.has(day, packed.ShapeID) {
+		if r.shapes.has(day, age, packed.ShapeID) {
 			continue
 		}
 		text, err := store.EncodeShape(c.Result)
@@ -76,7 +79,7 @@ func packChecks(checks []store.Check, group map[string]*known) (*packedChecks, e
 		}
 		p.shapePlaces, p.shapeIDs = append(p.shapePlaces, r.num), append(p.shapeIDs, packed.ShapeID)
 		p.shapeDays, p.shapeTexts = append(p.shapeDays, day), append(p.shapeTexts, string(text))
-		p.known = append(p.known, func() { r.shapes.add(day, packed.ShapeID) })
+		p.known = append(p.known, func() { r.shapes.add(day, age, packed.ShapeID) })
 	}
 	return &p, nil
 }
@@ -138,6 +141,11 @@ func scanNumbered(row pgx.CollectableRow, numbered bool) (c store.Check, num int
 		return c, 0, err
 	}
 	c.ID = store.CheckID(c.EndpointID, c.Location, c.ScheduledAt)
+	if shape == nil { // its day is being let go of, or somebody dropped the shapes by hand
+		c.Result.StartedAt = c.ScheduledAt
+		c.Result.Verdict, _ = store.VerdictOf(verdict[0])
+		return c, num, nil
+	}
 	c.Result, err = store.Unpack(c.ScheduledAt, verdict[0], latencies, numbers, shape)
 	return c, num, err
 }

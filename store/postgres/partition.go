@@ -57,10 +57,19 @@ func (p partitioned) make(t time.Time) string {
 		name, p.table, begin.Format(layout), end.Format(layout))
 }
 
-// rooms knows which partitions are there. The zero value knows none.
+// rooms knows which partitions are there. The zero value knows none. Their age grows when a partition came or went as far as
+// we know: what was known to be in one may be there no longer.
 type rooms struct {
-	mu    sync.Mutex
-	there map[string]bool // guarded by mu: by name
+	mu sync.Mutex
+	// guarded by mu:
+	there map[string]bool // by name
+	age   int
+}
+
+func (r *rooms) ageNow() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.age
 }
 
 func (r *rooms) has(name string) bool {
@@ -73,6 +82,7 @@ func (r *rooms) set(names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.there = setOf(names)
+	r.age++
 }
 
 // need is a partition that has to be there.

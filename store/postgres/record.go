@@ -185,11 +185,8 @@ func (db *DB) enter(ctx context.Context, q sender, e store.Entries, group map[st
 	if err != nil {
 		return err
 	}
-	written, err := packChecks(e.Checks, group)
+	written, err := db.packInRoom(ctx, e.Checks, group, sums.needs)
 	if err != nil {
-		return err
-	}
-	if err := db.makeRoom(ctx, append(written.needs, sums.needs...)); err != nil {
 		return err
 	}
 	var batch pgx.Batch
@@ -225,6 +222,22 @@ func (db *DB) enter(ctx context.Context, q sender, e store.Entries, group map[st
 	}
 	written.done()
 	return nil
+}
+
+// packInRoom packs checks and makes sure that there is room for them, and for what else is needed.
+func (db *DB) packInRoom(ctx context.Context, checks []store.Check, group map[string]*known, others []need) (*packedChecks, error) {
+	age := db.rooms.ageNow()
+	written, err := packChecks(checks, group, age)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.makeRoom(ctx, append(written.needs, others...)); err != nil {
+		return nil, err
+	}
+	if now := db.rooms.ageNow(); now != age {
+		return packChecks(checks, group, now)
+	}
+	return written, nil
 }
 
 // fences are the leases that a group needs, column by column.
