@@ -35,6 +35,8 @@ func (p *Prober) newTransport(t Target) *http.Transport {
 		},
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true, // a compressed event stream is held back until a buffer is full
+		ReadBufferSize:         2 << 10,
+		WriteBufferSize:        1 << 10,
 		MaxResponseHeaderBytes: p.Limits.withDefaults().HeaderBytes,
 		Protocols:              t.Options.HTTP.protocols(),
 	}

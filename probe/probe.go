@@ -67,6 +67,9 @@ type Target struct {
 
 	// Transcript asks for every message as sent and received in Result.Transcript.
 	Transcript bool
+	// TranscriptOf says of a Result, which has no transcript yet, whether its transcript is worth making; nil means that
+	// every one is.
+	TranscriptOf func(Result) bool
 }
 
 // DefaultTimeout bounds a check whose target names no timeout.

@@ -80,7 +80,9 @@ func (p *Prober) Probe(ctx context.Context, t Target) Result {
 	c.noteCredentials(ctx)
 	c.closeSessions(ctx)
 	c.dropStream()
-	c.result.Transcript = c.transcript.messages
+	if t.TranscriptOf == nil || t.TranscriptOf(c.result) {
+		c.result.Transcript = c.transcript.all()
+	}
 	return c.result
 }
 

@@ -9,15 +9,17 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
-// transcript keeps every message of a check when the target asks for it.
+// transcript keeps every message of a check when the target asks for it. Most are never looked at, so a message is put into
+// words when the check is over and its transcript is wanted.
 type transcript struct {
 	on       bool
 	keep     int // bytes of a body
 	secrets  *Redactor
-	messages []Message
-	size     int // bytes of messages
+	messages []func() Message
+	size     int // bytes that messages hold
 }
 
 // Bounds on one transcript: a server may send what nobody asked for as fast as it can until the time is up.
@@ -29,36 +31,36 @@ const (
 // full reports whether no further message is kept.
 func (t *transcript) full() bool { return t.size >= maxTranscript || len(t.messages) >= maxMessages }
 
-// sent keeps a request with its body.
+// sent keeps a request with its body. The caller must change neither afterwards.
 func (t *transcript) sent(step string, at time.Duration, req *http.Request, body []byte) {
-	if !t.on || t.full() {
-		return
-	}
-	path, _, _ := strings.Cut(RedactURL(req.URL.String()), "#")
-	if _, rest, ok := strings.Cut(path, "://"); ok {
-		_, path = splitBefore(rest, "/?")
-	}
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path
-	}
-	var head strings.Builder
-	fmt.Fprintf(&head, "%s %s %s\nHost: %s\n", req.Method, t.secrets.Cut(path), req.Proto, req.URL.Host)
-	t.writeHeader(&head, req.Header)
-	if req.ContentLength > 0 {
-		fmt.Fprintf(&head, "Content-Length: %d\n", req.ContentLength)
-	}
-	t.add(step, true, at, head.String(), body, false)
+	t.add(req.Header, body, func() Message {
+		path, _, _ := strings.Cut(RedactURL(req.URL.String()), "#")
+		if _, rest, ok := strings.Cut(path, "://"); ok {
+			_, path = splitBefore(rest, "/?")
+		}
+		if !strings.HasPrefix(path, "/") {
+			path = "/" + path
+		}
+		var head strings.Builder
+		fmt.Fprintf(&head, "%s %s %s\nHost: %s\n", req.Method, t.secrets.Cut(path), req.Proto, req.URL.Host)
+		t.writeHeader(&head, req.Header)
+		if req.ContentLength > 0 {
+			fmt.Fprintf(&head, "Content-Length: %d\n", req.ContentLength)
+		}
+		return t.words(step, true, at, head.String(), body, false)
+	})
 }
 
-// received keeps a response with as much of its body as was captured; more says that there was more of it.
+// received keeps a response with as much of its body as was captured; more says that there was more of it. The caller must
+// not change body afterwards.
 func (t *transcript) received(step string, at time.Duration, resp *http.Response, body []byte, more bool) {
-	if !t.on || t.full() {
-		return
-	}
-	var head strings.Builder
-	fmt.Fprintf(&head, "%s %s\n", resp.Proto, t.secrets.Cut(visible(resp.Status)))
-	t.writeHeader(&head, resp.Header)
-	t.add(step, false, at, head.String(), body, more)
+	header, proto, status := resp.Header, resp.Proto, resp.Status // the response holds its connection
+	t.add(header, body, func() Message {
+		var head strings.Builder
+		fmt.Fprintf(&head, "%s %s\n", proto, t.secrets.Cut(visible(status)))
+		t.writeHeader(&head, header)
+		return t.words(step, false, at, head.String(), body, more)
+	})
 }
 
 // message keeps one message of a stream, which has no header lines.
@@ -66,19 +68,42 @@ func (t *transcript) message(step string, sent bool, at time.Duration, body []by
 	if !t.on || t.full() {
 		return
 	}
-	kept := body[:min(len(body), t.room())]
-	t.add(step, sent, at, "", kept, len(kept) < len(body))
+	kept := bytes.Clone(body[:min(len(body), t.room())]) // the reader of a stream may use its memory again
+	more := len(kept) < len(body)
+	t.add(nil, kept, func() Message { return t.words(step, sent, at, "", kept, more) })
 }
 
-func (t *transcript) add(step string, sent bool, at time.Duration, head string, body []byte, more bool) {
+// add keeps a message that word puts into words.
+func (t *transcript) add(header http.Header, body []byte, word func() Message) {
+	if !t.on || t.full() {
+		return
+	}
+	t.messages = append(t.messages, word)
+	t.size += len(body)
+	for name, values := range header {
+		for _, value := range values {
+			t.size += len(name) + len(value)
+		}
+	}
+}
+
+// all returns the messages in words.
+func (t *transcript) all() []Message {
+	var all []Message
+	for _, word := range t.messages {
+		all = append(all, word())
+	}
+	return all
+}
+
+func (t *transcript) words(step string, sent bool, at time.Duration, head string, body []byte, more bool) Message {
 	text := t.secrets.Cut(visible(strings.ToValidUTF8(string(body), "�")))
 	if len(text) > t.keep {
 		text, more = strings.ToValidUTF8(text[:t.keep], ""), true
 	}
-	t.messages = append(t.messages, Message{
+	return Message{
 		Step: step, Sent: sent, At: at, Head: printable(strings.TrimSuffix(head, "\n")), Body: printable(text), Clipped: more,
-	})
-	t.size += len(head) + len(text)
+	}
 }
 
 // writeHeader writes header lines in the order of their names.
@@ -100,6 +125,9 @@ func (t *transcript) header(name, value string) string {
 
 // visible takes the invisible characters out of text: a secret may be split by them.
 func visible(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return s // no ASCII character is invisible, and most text is ASCII
+	}
 	return strings.Map(func(r rune) rune {
 		if invisible(r) {
 			return -1

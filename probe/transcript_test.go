@@ -67,3 +67,31 @@ func TestTranscript(t *testing.T) {
 		t.Errorf("a transcript that nobody asked for: %+v", r.Transcript)
 	}
 }
+
+func TestTranscriptIsMadeWhenTheResultIsWorthIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		faults []probetest.Fault
+		want   probe.Verdict
+		worth  bool
+	}{
+		"the result is not worth it": {nil, probe.Up, false},
+		"the result is worth it":     {[]probetest.Fault{probetest.RPCErrorAt("tools/list", 200, -32603, "broken")}, probe.Down, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := probetest.MCP(t, append(tc.faults, probetest.LegacyOnly())...)
+			var asked []probe.Result
+			target := probe.Target{Kind: probe.KindMCP, URL: s.URL, Era: probe.EraLegacy, Transcript: true}
+			target.TranscriptOf = func(r probe.Result) bool {
+				asked = append(asked, r)
+				return r.Verdict != probe.Up
+			}
+			r := ask(t, target)
+			if r.Verdict != tc.want || len(asked) != 1 || asked[0].Verdict != tc.want || asked[0].Transcript != nil {
+				t.Errorf("%s was asked about as %+v, want one question about %s", r.Verdict, asked, tc.want)
+			}
+			if got := len(r.Transcript) > 0; got != tc.worth {
+				t.Errorf("%d messages, worth it: %t", len(r.Transcript), tc.worth)
+			}
+		})
+	}
+}

@@ -179,7 +179,7 @@ func (s *Scheduler) probe(ctx context.Context, j job, t probe.Target) (r probe.R
 // target is what a probe of j needs. The transcript is asked for each time: whether a check fails is known afterwards.
 func (j job) target() probe.Target {
 	t := j.endpoint.Target(*j.state)
-	t.Transcript = true
+	t.Transcript, t.TranscriptOf = true, j.state.WantsTranscript
 	return t
 }
 
