@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rollcallhq/rollcall/store"
+)
+
+func TestHeartbeatBeatsOnlyWhileAllIsWell(t *testing.T) {
+	var beats int
+	var redirected bool
+	switchboard := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/s3cret" {
+			redirected = true
+			return
+		}
+		beats++
+		if !strings.HasPrefix(r.UserAgent(), "rollcall/") {
+			t.Errorf("User-Agent %q, want our own", r.UserAgent())
+		}
+		if beats == 3 {
+			http.Redirect(w, r, "/elsewhere", http.StatusFound)
+		}
+	}))
+	var log strings.Builder
+	var ill error
+	h := &heartbeat{
+		url: switchboard.URL + "/s3cret", client: newHeartbeatClient(), log: slog.New(slog.NewTextHandler(&log, nil)),
+		healthy: func(context.Context) error { return ill },
+	}
+	h.beat(t.Context())
+	ill = errors.New("the database is away")
+	h.beat(t.Context())
+	if beats != 1 || !strings.Contains(log.String(), "the database is away") {
+		t.Errorf("%d beats, log %q, want one before it was ill, and the reason", beats, &log)
+	}
+	ill = nil
+	h.beat(t.Context())
+	h.beat(t.Context()) // answered with a redirect
+	if beats != 3 || redirected {
+		t.Errorf("%d beats, followed a redirect: %t, want 3 and none followed", beats, redirected)
+	}
+	switchboard.Close()
+	h.beat(t.Context())
+	h.beat(t.Context())
+	if n := strings.Count(log.String(), "heartbeat not delivered"); n != 1 {
+		t.Errorf("%d lines about calls that did not arrive, want one:\n%s", n, &log)
+	}
+	if strings.Contains(log.String(), "s3cret") {
+		t.Errorf("the log holds the URL, which is a secret:\n%s", &log)
+	}
+}
+
+// deaf takes no announcement for a while.
+type deaf struct {
+	store.Store
+	until time.Time
+	said  []store.EventKind
+}
+
+func (d *deaf) Announce(_ context.Context, e store.Event) (int, error) {
+	if time.Now().Before(d.until) {
+		return 0, errors.New("no route to host")
+	}
+	d.said = append(d.said, e.Kind)
+	return 2, nil
+}
+
+func TestWordOfOurOwnNetworkWaitsForTheDatabase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &deaf{until: time.Now().Add(7 * time.Minute)}
+		woken := 0
+		a := newAnnouncer("fra", db, func(yes bool) {
+			if yes {
+				woken++
+			}
+		}, slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- a.run(ctx) }()
+		since := time.Now()
+		a.offline(ctx, true, since)
+		time.Sleep(5 * time.Minute)
+		a.offline(ctx, false, since)
+		time.Sleep(3 * time.Minute)
+		if len(db.said) != 2 || db.said[0] != store.EventLocationOffline || db.said[1] != store.EventLocationOnline || woken != 2 {
+			t.Errorf("announced %v, dispatcher woken %d times, want both in order and twice", db.said, woken)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
