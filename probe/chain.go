@@ -485,7 +485,7 @@ func (c *conversation) judgeChain(ctx context.Context, p *preset, s *sighting) *
 		c.fail(&a, ClassAssertionFailed, "tells no height")
 		return c.failure(a)
 	}
-	v := view{head: s.head, before: c.target.Memory, peers: c.target.Peers, limits: limits, unit: p.Unit}
+	v := view{head: s.head, before: c.target.Memory, limits: limits, unit: p.Unit}.among(c.target.Peers)
 	v.head.Mark = c.askLandmark(ctx, p, v)
 	j := v.judge()
 	for _, f := range j.findings {

@@ -9,7 +9,7 @@ import (
 // JudgeHead judges a head by the limits of its chain. A finding is its class, with a question mark when it is a warning.
 func JudgeHead(kind Kind, head Head, before Memory, peers []Head, options Chain) (findings []string, words []string, after Memory, lag *int64) {
 	p := presetOf(kind)
-	v := view{head: head, before: before, peers: peers, limits: limitsOf(p, head.Chain, options, before.Block), unit: p.Unit}
+	v := view{head: head, before: before, limits: limitsOf(p, head.Chain, options, before.Block), unit: p.Unit}.among(peers)
 	j := v.judge()
 	findings, words = told(j.findings)
 	return findings, words, j.memory, j.lag

@@ -11,7 +11,7 @@ import (
 type view struct {
 	head   Head
 	before Memory
-	peers  []Head
+	peers  []*Head // those that count: see among
 	limits chainLimits
 	unit   string // what heights count
 }
@@ -119,7 +119,7 @@ func (v view) judge() judgement {
 	still := v.standsStill(since)
 	if v.halted(still) {
 		j.findings = append(j.findings, found(ClassChainHalted, "all %d endpoints of the chain stand still at %d%s",
-			1+len(v.fresh()), v.head.Height, v.ageWords()))
+			1+len(v.peers), v.head.Height, v.ageWords()))
 	} else {
 		j.findings = append(j.findings, v.age()...)
 		if still {

@@ -1,9 +1,7 @@
 package probe
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"time"
 )
 
@@ -13,34 +11,39 @@ const maxPeers = 200
 // freshFor is how long the head of a peer counts, when nobody says how often that peer is asked.
 const freshFor = time.Minute
 
-// fresh returns the peers that can be compared with: of the same chain, beyond doubt, and seen not long ago.
-func (v view) fresh() []Head {
-	var fresh []Head
-	for _, p := range v.peers[:min(len(v.peers), maxPeers)] {
-		age := v.head.Seen.Sub(p.Seen)
-		if p.Origin != "" && p.Origin == v.head.Origin {
-			continue // the same node under another address: it bears out nothing, and is no sign that the chain has halted
+// among returns v with the peers that it can be compared with: of the same chain, beyond doubt, and seen not long ago, the
+// highest of each origin, because a node that is registered twice does not bear itself out. Peers are not to change meanwhile.
+func (v view) among(peers []Head) view {
+	peers = peers[:min(len(peers), maxPeers)]
+	v.peers = make([]*Head, 0, len(peers))
+	voices := make(map[string]int, len(peers)) // indexes into v.peers by origin
+	for i := range peers {
+		p := &peers[i]
+		if !v.comparesWith(p) {
+			continue
 		}
-		if p.Chain != "" && p.Chain == v.head.Chain && age <= max(2*p.Every, freshFor) && age >= -freshFor {
-			fresh = append(fresh, p)
+		at, heard := voices[p.Origin]
+		switch {
+		case p.Origin == "" || !heard:
+			voices[p.Origin] = len(v.peers)
+			v.peers = append(v.peers, p)
+		case p.Height > v.peers[at].Height:
+			v.peers[at] = p
 		}
 	}
-	return voices(fresh)
+	return v
 }
 
-// voices returns the highest head of each origin: a node that is registered twice does not bear itself out.
-func voices(heads []Head) []Head {
-	var voices []Head
-	for _, h := range heads {
-		i := slices.IndexFunc(voices, func(v Head) bool { return v.Origin != "" && v.Origin == h.Origin })
-		switch {
-		case i < 0:
-			voices = append(voices, h)
-		case h.Height > voices[i].Height:
-			voices[i] = h
-		}
+// comparesWith reports whether the head of a peer says anything about ours.
+func (v *view) comparesWith(p *Head) bool {
+	if p.Chain == "" || p.Chain != v.head.Chain {
+		return false
 	}
-	return voices
+	if p.Origin != "" && p.Origin == v.head.Origin {
+		return false // the same node under another address: it bears out nothing, and is no sign that the chain has halted
+	}
+	age := v.head.Seen.Sub(p.Seen)
+	return age <= max(2*p.Every, freshFor) && age >= -freshFor
 }
 
 // moment is when a head was true: halfway between question and answer.
@@ -53,7 +56,7 @@ func (h Head) moment() time.Time {
 
 // projected returns the height that p should have at the moment of our own head. One that stands still is taken as it is:
 // a chain that has halted makes no blocks.
-func (v view) projected(p Head) uint64 {
+func (v *view) projected(p *Head) uint64 {
 	pace := v.limits.pace
 	if pace <= 0 || v.limits.idle || !p.Since.IsZero() && v.head.Seen.Sub(p.Since) > v.limits.standstill() {
 		return p.Height
@@ -78,22 +81,25 @@ type lagging struct {
 // endpoint which is ahead, or lies, does not condemn the others. With two heads it is the higher one, which nobody
 // corroborates.
 func (v view) lag() lagging {
-	peers := v.fresh()
-	if len(peers) == 0 {
+	if len(v.peers) == 0 {
 		return lagging{}
 	}
 	type sample struct {
 		height uint64
 		who    string
 	}
-	samples := []sample{{v.head.Height, ""}}
-	for _, p := range peers {
-		samples = append(samples, sample{v.projected(p), p.Endpoint})
+	highest, second := sample{height: v.head.Height}, sample{}
+	for i, p := range v.peers {
+		switch s := (sample{v.projected(p), p.Endpoint}); {
+		case s.height > highest.height:
+			highest, second = s, highest
+		case i == 0 || s.height > second.height:
+			second = s
+		}
 	}
-	slices.SortStableFunc(samples, func(a, b sample) int { return cmp.Compare(b.height, a.height) })
-	l := lagging{reference: samples[0].height, who: samples[0].who}
-	if len(samples) > 2 {
-		l = lagging{reference: samples[1].height, who: samples[1].who, corroborated: true}
+	l := lagging{reference: highest.height, who: highest.who}
+	if len(v.peers) > 1 {
+		l = lagging{reference: second.height, who: second.who, corroborated: true}
 	}
 	var behind int64
 	if l.reference > v.head.Height {
@@ -163,14 +169,13 @@ func (v view) halted(still bool) bool {
 	if limit == 0 || !still && !old {
 		return false
 	}
-	peers := v.fresh()
-	for _, p := range peers {
+	for _, p := range v.peers {
 		stands := !p.Since.IsZero() && v.head.Seen.Sub(p.Since) > limit || !p.Time.IsZero() && v.head.Seen.Sub(p.Time) > limit
 		if p.Height != v.head.Height || !stands {
 			return false
 		}
 	}
-	return len(peers) > 0
+	return len(v.peers) > 0
 }
 
 // fork compares block hashes: at the landmark below the head; where nobody tells of it, at the height of the head, as
@@ -214,10 +219,10 @@ func (v view) fork() []finding {
 	}
 }
 
-// hashesAt counts the fresh peers by the block that they have at a height.
+// hashesAt counts the peers by the block that they have at a height.
 func (v view) hashesAt(height uint64) map[string]int {
 	votes := map[string]int{}
-	for _, p := range v.fresh() {
+	for _, p := range v.peers {
 		switch {
 		case p.Height == height && p.Hash != "":
 			votes[p.Hash]++

@@ -49,7 +49,7 @@ func landmarkAt(head uint64, pace time.Duration) (uint64, bool) {
 // it is none the worse.
 func (c *conversation) askLandmark(ctx context.Context, p *preset, v view) *Mark {
 	height, ok := landmarkAt(v.head.Height, v.limits.pace)
-	if !ok || p.Landmark == nil || len(v.fresh()) == 0 {
+	if !ok || p.Landmark == nil || len(v.peers) == 0 {
 		return nil
 	}
 	a := c.ask(ctx, question{step: p.Landmark.Method + " landmark", method: p.Landmark.Method, params: p.Landmark.params(height)})
@@ -75,10 +75,10 @@ func (l *landmark) params(height uint64) json.RawMessage {
 	return bytes.ReplaceAll(params, []byte(`"$decimal"`), fmt.Appendf(nil, `"%d"`, height))
 }
 
-// marksAt counts the fresh peers by the block that they have at the landmark of this endpoint.
+// marksAt counts the peers by the block that they have at the landmark of this endpoint.
 func (v view) marksAt(height uint64) map[string]int {
 	votes := map[string]int{}
-	for _, p := range v.fresh() {
+	for _, p := range v.peers {
 		if p.Mark != nil && p.Mark.Height == height && p.Mark.Hash != "" {
 			votes[p.Mark.Hash]++
 		}
