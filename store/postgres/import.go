@@ -376,7 +376,7 @@ func (im *Import) prepareChecks(checks []store.Check) (put func(context.Context,
 			return nil, nil, err
 		}
 	}
-	packed, err := packChecks(checks, im.group)
+	packed, err := packChecks(checks, im.group, 0) // nobody lets go of what is being copied
 	if err != nil {
 		return nil, nil, err
 	}
