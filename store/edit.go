@@ -23,7 +23,8 @@ func EnrollEndpoint(e Endpoint, at time.Time) (Endpoint, error) {
 
 // EditEndpoint lets change edit a copy of e, and holds on to what never changes. An edit that changes nothing leaves also
 // UpdatedAt as it was, and there is nothing to write: see Edited. A probe in hand counts only while its endpoint is as it
-// was, so an edit in name only would throw it away.
+// was, so an edit in name only would throw it away. Any other edit has a later UpdatedAt than the one before, also after the
+// clock was set back or on another machine: whoever compares the two takes the later one for how things are.
 func EditEndpoint(e Endpoint, change func(*Endpoint) error, at time.Time) (Endpoint, error) {
 	edited := e
 	edited.Headers = slices.Clone(e.Headers)
@@ -47,6 +48,9 @@ func EditEndpoint(e Endpoint, change func(*Endpoint) error, at time.Time) (Endpo
 	}
 	if e.Edited(edited) {
 		edited.UpdatedAt = at
+		if next := e.UpdatedAt.Add(time.Microsecond); at.Before(next) {
+			edited.UpdatedAt = next
+		}
 	}
 	return edited, edited.checkText()
 }

@@ -69,3 +69,26 @@ func TestATargetKnowsWhatEarlierProbesFoundOut(t *testing.T) {
 		t.Errorf("Target = %+v, want the kind that was asked for", target)
 	}
 }
+
+func TestAnEditIsLaterThanTheOneBeforeWhateverTheClockSays(t *testing.T) {
+	e := store.Endpoint{Name: "Weather", URL: "https://weather.example/mcp", UpdatedAt: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)}
+	for name, test := range map[string]struct{ at, want time.Time }{
+		"later":                     {e.UpdatedAt.Add(time.Hour), e.UpdatedAt.Add(time.Hour)},
+		"at once":                   {e.UpdatedAt, e.UpdatedAt.Add(time.Microsecond)},
+		"after a clock went back":   {e.UpdatedAt.Add(-time.Hour), e.UpdatedAt.Add(time.Microsecond)},
+		"within one that is stored": {e.UpdatedAt.Add(time.Nanosecond), e.UpdatedAt.Add(time.Microsecond)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			edited, err := store.EditEndpoint(e, func(e *store.Endpoint) error {
+				e.Name = "Rain"
+				return nil
+			}, test.at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !edited.UpdatedAt.Equal(test.want) {
+				t.Errorf("updated at %s, want %s", edited.UpdatedAt, test.want)
+			}
+		})
+	}
+}
