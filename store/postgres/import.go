@@ -63,7 +63,8 @@ func (im *Import) claim(ctx context.Context) (err error) {
 	defer tick.Stop()
 	for {
 		var free bool
-		if err := im.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(lockCopy)).Scan(&free); err != nil {
+		err := im.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(lockCopy)).Scan(&free)
+		if err != nil && ctx.Err() == nil {
 			return explain("claim the target", err)
 		}
 		if free {
@@ -77,10 +78,11 @@ func (im *Import) claim(ctx context.Context) (err error) {
 	}
 }
 
-// Close ends the import as far as it is.
+// Close ends the import as far as it is. It may be called again.
 func (im *Import) Close() {
 	if im.conn != nil {
 		conn := im.conn.Hijack() // the claim must not go back to the pool
+		im.conn = nil
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		_ = conn.Close(ctx) // the server notices in any case

@@ -149,8 +149,8 @@ func setAside(ctx context.Context, path, aside string) error {
 	return nil
 }
 
-// foldLog writes what stands in the log of a file into it. One that is damaged stays as it is, with its log. It is an error
-// when somebody else has the file open.
+// foldLog writes what stands in the log of a file into it, unless the file is too damaged for that. It is an error when
+// somebody else has it open.
 func foldLog(ctx context.Context, path string) error {
 	writer, _, err := openWriter(path)
 	if err != nil {
