@@ -39,6 +39,8 @@ func serve(ctx context.Context, args []string, std stdio) error {
 		return err
 	}
 	defer unlock()
+	collector, restore := newCollector(std.env)
+	defer restore()
 	db, err := openStore(ctx, c.database, std)
 	if err != nil {
 		return err
@@ -50,6 +52,7 @@ func serve(ctx context.Context, args []string, std stdio) error {
 	if err := s.greet(ctx, listener.Addr(), std); err != nil {
 		return errors.Join(err, s.close())
 	}
+	s.collector = collector
 	return errors.Join(s.run(ctx, listener), s.close())
 }
 
@@ -70,6 +73,7 @@ type service struct {
 	announcer  *announcer
 	noticed    chan struct{} // holds an element when there are notices to be delivered
 	heartbeat  *heartbeat    // nil without --heartbeat-url
+	collector  *collector    // nil where the environment sets the garbage collector
 	http       *http.Server
 
 	following sync.Mutex
@@ -321,6 +325,7 @@ func (s *service) run(ctx context.Context, listener net.Listener) error {
 	})
 	group.Go(func() error { return every(ctx, followEvery, s.logged("read endpoints", s.follow)) })
 	group.Go(func() error { return every(ctx, tendEvery, s.logged("tend history", s.tend)) })
+	group.Go(func() error { return s.collector.run(ctx) })
 	if s.heartbeat != nil {
 		group.Go(func() error { return every(ctx, heartbeatEvery, s.heartbeat.beat) })
 	}
