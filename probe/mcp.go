@@ -125,14 +125,14 @@ func maybeModern(f *Failure) bool {
 	}
 }
 
-// setMCPHeaders sets what MCP wants beside the message.
+// setMCPHeaders sets what MCP wants beside the message. Names are in their canonical form, which net/http sends in any case.
 func (q question) setMCPHeaders(h http.Header) {
 	h.Set("Accept", "application/json, text/event-stream") // both, literally: servers refuse */*
 	if q.peer.version != "" {
-		h.Set("MCP-Protocol-Version", q.peer.version)
+		h.Set("Mcp-Protocol-Version", q.peer.version)
 	}
 	if q.peer.session != "" {
-		h.Set("MCP-Session-Id", q.peer.session)
+		h.Set("Mcp-Session-Id", q.peer.session)
 	}
 	if q.peer.era == EraModern {
 		h.Set("Mcp-Method", q.method)

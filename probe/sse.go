@@ -40,7 +40,7 @@ type eventReader struct {
 var errEventTooLarge = errors.New("event larger than the limit")
 
 func newEventReader(r io.Reader, limit int) *eventReader {
-	return &eventReader{in: bufio.NewReaderSize(r, 4096), limit: limit}
+	return &eventReader{in: bufio.NewReaderSize(r, 1024), limit: limit} // an answer is small, and a body is buffered below
 }
 
 // next returns the next event, one with empty data included: servers send it first to tell its id. At the end of the
