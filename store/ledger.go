@@ -174,6 +174,7 @@ func (g *group) entries() Entries {
 	for _, id := range g.opened {
 		e.Opened = append(e.Opened, *g.incidents[id])
 	}
+	e.Places = make([]Place, 0, len(g.places))
 	for _, key := range slices.SortedFunc(maps.Keys(g.places), PlaceKey.compare) {
 		e.Places = append(e.Places, *g.Standings[key.EndpointID].place(key.Location))
 	}
