@@ -59,7 +59,7 @@ func queueContract(batch *pgx.Batch, n store.NewContract) error {
 	}
 	batch.Queue(`
 		INSERT INTO contracts (id, endpoint_id, key, hash, first_seen_at, tools, changes)
-		VALUES ($1, $2, $3, $4, $5, $6, $7)`, c.ID, c.EndpointID, c.Key, c.Hash, c.FirstSeen, tools, changes)
+		VALUES ($1, $2, $3, $4, $5, $6, $7::text::jsonb)`, c.ID, c.EndpointID, c.Key, c.Hash, c.FirstSeen, tools, string(changes))
 	if n.Before != nil {
 		batch.Queue(`UPDATE contracts SET last_seen_at = $2 WHERE id = $1`, n.Before.ID, n.Before.Seen)
 	}

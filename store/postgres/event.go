@@ -11,10 +11,16 @@ import (
 func insertEvent(batch *pgx.Batch, ev store.Event) {
 	batch.Queue(`
 		INSERT INTO events (id, endpoint_id, at, kind, severity, title, data)
-		VALUES ($1, NULLIF($2, ''), $3, $4, $5, $6, $7)`, ev.ID, ev.EndpointID, ev.At, ev.Kind, ev.Severity, ev.Title, []byte(ev.Data))
+		VALUES ($1, NULLIF($2, ''), $3, $4, $5, $6, $7::text::jsonb)`,
+		ev.ID, ev.EndpointID, ev.At, ev.Kind, ev.Severity, ev.Title, string(ev.Data))
+	// An index finds what is NULL only when it is asked for by that word.
+	whose := `endpoint_id = $1`
+	if ev.EndpointID == "" {
+		whose = `endpoint_id IS NULL AND $1::text = ''`
+	}
 	batch.Queue(`
 		DELETE FROM events
-		WHERE id IN (SELECT id FROM events WHERE endpoint_id IS NOT DISTINCT FROM NULLIF($1, '') AND kind = $2 ORDER BY at DESC, id DESC OFFSET $3)`,
+		WHERE id IN (SELECT id FROM events WHERE `+whose+` AND kind = $2 ORDER BY at DESC, id DESC OFFSET $3)`,
 		ev.EndpointID, ev.Kind, store.MaxEvents)
 }
 

@@ -223,11 +223,11 @@ func putRollup(batch *pgx.Batch, table, key string, place int32, begin any, r st
 	c := r.Counts
 	batch.Queue(`
 		INSERT INTO `+table+` (place, `+key+`, up, degraded, down, gated, unknown, classes, latencies)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, NULLIF($8::text, '')::json, $9)
 		ON CONFLICT (place, `+key+`) DO UPDATE
 		SET up = excluded.up, degraded = excluded.degraded, down = excluded.down, gated = excluded.gated,
 		    unknown = excluded.unknown, classes = excluded.classes, latencies = excluded.latencies`,
-		place, begin, c.Up, c.Degraded, c.Down, c.Gated, c.Unknown, classes, latencies)
+		place, begin, c.Up, c.Degraded, c.Down, c.Gated, c.Unknown, string(classes), latencies)
 	return nil
 }
 
