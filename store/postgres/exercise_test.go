@@ -172,9 +172,13 @@ func callsOf(h *history, db *postgres.DB) []call {
 			return err
 		}, within: append(parts(now, last), months(h.base, now)...)},
 		{name: "Record one that is late, and the end of an hour", do: func(ctx context.Context) error {
+			// Also the hour of an endpoint that was down ends.
+			if err := record(ctx, bad(h.endpoints[11], "default", now), usual(h.endpoints[11], "default", now.Add(time.Hour))); err != nil {
+				return err
+			}
 			late := time.Duration(now.UnixNano() % int64(time.Hour)).Truncate(time.Microsecond)
 			return record(ctx, usual(h.endpoints[9], "default", day.Add(late)), usual(h.endpoints[10], "default", now))
-		}, within: append(parts(day, now), months(h.base, now)...)},
+		}, within: append(parts(day, now, now.Add(time.Hour)), months(h.base, now)...)},
 		{name: "Record from several places", do: func(ctx context.Context) error {
 			err := record(ctx, usual(twice, "fra", now), usual(twice, "nyc", now))
 			return errors.Join(err, record(ctx, usual(twice, "fra", now.Add(time.Second))))
@@ -263,8 +267,8 @@ func callsOf(h *history, db *postgres.DB) []call {
 		}},
 		{name: "Contract", do: func(ctx context.Context) error {
 			page, err := db.Contracts(ctx, store.ContractFilter{EndpointID: e.ID})
-			if err != nil {
-				return err
+			if err != nil || len(page.Items) == 0 {
+				return fmt.Errorf("contracts %+v, %w", page, err)
 			}
 			return second(db.Contract(ctx, page.Items[0].ID))
 		}},
