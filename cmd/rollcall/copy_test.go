@@ -498,8 +498,9 @@ func TestCopyThatIsKilled(t *testing.T) {
 func TestCopyIsRefused(t *testing.T) {
 	t.Parallel()
 	t.Run("while a service runs on the source", func(t *testing.T) {
-		rollcall := serveInstance(t, nil, "--database", storetest.SQLite(t))
-		code, output := runBinary(t, nil, "migrate", "--from", rollcall.args[len(rollcall.args)-1], "--to", storetest.Postgres(t))
+		path := storetest.SQLite(t)
+		serveInstance(t, nil, "--database", path)
+		code, output := runBinary(t, nil, "migrate", "--from", path, "--to", storetest.Postgres(t))
 		if code != 1 || !strings.Contains(output, "another `rollcall serve` runs on") || !strings.Contains(output, "stop it first") {
 			t.Errorf("exit code %d: %s", code, output)
 		}
