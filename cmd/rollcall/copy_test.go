@@ -530,6 +530,58 @@ func TestCopyIsRefused(t *testing.T) {
 	})
 }
 
+// Ids of checks that were made before ids followed from slots do not come along: transcripts follow the slot.
+func TestCopyOfChecksWithIDsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	s := tellStory(t, 60)
+	s.close(t)
+	file := openSQL(t, "sqlite", s.path)
+	for _, statement := range []string{
+		`UPDATE transcripts SET check_id = 'chk_0' || check_id WHERE NOT good`,
+		`UPDATE checks SET id = 'chk_0' || id WHERE id IN (SELECT substr(check_id, 6) FROM transcripts WHERE NOT good)`,
+	} {
+		if _, err := file.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.must(t, file.Close())
+	url := storetest.Postgres(t)
+	if code, output := copyStory(t, s, url); code != 0 {
+		t.Fatalf("exit code %d: %s", code, output)
+	}
+	bad := storyCheck(s.endpoints[0], 0, "tokyo", 41)
+	c, err := openPostgres(t, url).Check(t.Context(), bad.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := c.Transcript.Messages()
+	if err != nil || len(said) != 1 || said[0].Body != "hello 41" {
+		t.Errorf("transcript %v, %v, want what was said in that check", said, err)
+	}
+}
+
+func TestCopyThatIsInterruptedSaysHowToGoOn(t *testing.T) {
+	t.Parallel()
+	s := tellStory(t, 3000)
+	s.close(t)
+	url := storetest.Postgres(t)
+	db := openSQL(t, "pgx", url)
+	cmd := exec.Command(binary(t), "migrate", "--from", s.path, "--to", url)
+	var output lockedBuffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	s.must(t, cmd.Start())
+	awaitWithin(t, time.Minute, "the copy to begin", func() bool {
+		n := 0
+		err := db.QueryRowContext(t.Context(), `SELECT copied FROM copy_progress WHERE name = 'checks'`).Scan(&n)
+		return err == nil && n > 0
+	})
+	s.must(t, cmd.Process.Signal(os.Interrupt))
+	_ = cmd.Wait() // the exit code is looked at
+	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(output.String(), "interrupted: call the same again") {
+		t.Errorf("exit code %d: %s", code, &output)
+	}
+}
+
 // Whoever adds a table or a column has to say what becomes of it in a copy.
 func TestCopyKnowsTheWholeSchema(t *testing.T) {
 	t.Parallel()
