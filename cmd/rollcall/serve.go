@@ -75,6 +75,7 @@ type service struct {
 	heartbeat  *heartbeat    // nil without --heartbeat-url
 	collector  *collector    // nil where the environment sets the garbage collector
 	http       *http.Server
+	calendar   calendar // of tend
 
 	following sync.Mutex
 	seen      map[string]time.Time // guarded by following: endpoints that the scheduler was told of, by when they were changed
@@ -85,6 +86,7 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 	s := &service{
 		cfg: c, log: newLogger(c, std), store: db, noticed: make(chan struct{}, 1), seen: map[string]time.Time{},
 	}
+	s.calendar.sure(time.Now(), time.Since(processBegan)) // a leap is one from here on
 	if err := s.openRest(ctx, std); err != nil {
 		return nil, err
 	}

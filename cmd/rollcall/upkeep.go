@@ -26,6 +26,8 @@ const (
 	// upkeepPatience bounds each question to the database: on a connection that has gone silent, as after a failover, a
 	// question without a bound would be the last of its kind.
 	upkeepPatience = 30 * time.Second
+	// warnUpkeepEvery is how often the log is told of upkeep that goes on failing.
+	warnUpkeepEvery = time.Minute
 )
 
 // every calls do each period until ctx ends.
@@ -42,10 +44,17 @@ func every(ctx context.Context, period time.Duration, do func(context.Context)) 
 	}
 }
 
-// logged turns an error into a line of the log: the next round tries again.
+// logged turns an error into a line of the log, one each warnUpkeepEvery at most: the next round tries again.
 func (s *service) logged(what string, do func(context.Context) error) func(context.Context) {
+	var told time.Time
 	return func(ctx context.Context) {
-		if err := do(ctx); err != nil && ctx.Err() == nil {
+		err := do(ctx)
+		if err == nil {
+			told = time.Time{}
+			return
+		}
+		if ctx.Err() == nil && time.Since(told) >= warnUpkeepEvery {
+			told = time.Now()
 			s.log.Warn("upkeep not done", "what", what, "error", err)
 		}
 	}
@@ -207,11 +216,54 @@ func (s *service) tend(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, tendPatience)
 	defer cancel()
 	now := time.Now()
-	gone, err := s.store.Tend(ctx, store.Retention{Now: now, Checks: now.Add(-s.cfg.retention), Hours: now.Add(-store.HoursKept)})
+	sure := s.calendar.sure(now, time.Since(processBegan))
+	gone, err := s.store.Tend(ctx, store.Retention{Now: now, Checks: sure.Add(-s.cfg.retention), Hours: sure.Add(-store.HoursKept)})
 	if gone > 0 {
 		s.log.Info("history let go of", "partitions_or_checks", gone)
 	}
 	return err
+}
+
+// processBegan is when this process did, for its monotonic reading.
+var processBegan = time.Now()
+
+// calendar says what time it is for sure. What is let go of by a clock that is years ahead for a minute is gone for good, so a
+// leap ahead is believed after a day in which the clock was not set back.
+type calendar struct {
+	wall  time.Time     // at the last look, by the clock on the wall; zero before the first
+	mono  time.Duration // at the last look, since the process began
+	ahead time.Duration // how much of what the clock says is not believed yet
+	since time.Duration // when it went ahead last
+}
+
+const (
+	// leapOver is by how much the clock may go ahead of the time that passed and be believed at once.
+	leapOver = time.Hour
+	// leapBelieved is when a clock that went ahead is right after all: the machine was asleep, or the clock wrong before.
+	leapBelieved = 24 * time.Hour
+)
+
+// sure returns the time by which history may be let go of: wall is what the clock says, mono how long the process has run.
+func (c *calendar) sure(wall time.Time, mono time.Duration) time.Time {
+	wall = wall.Round(0)
+	if !c.wall.IsZero() {
+		c.leap(wall.Sub(c.wall)-(mono-c.mono), mono)
+	}
+	c.wall, c.mono = wall, mono
+	if mono-c.since >= leapBelieved {
+		c.ahead = 0
+	}
+	return wall.Add(-c.ahead)
+}
+
+// leap notes by how much the clock went ahead of the time that passed, or fell behind.
+func (c *calendar) leap(by, mono time.Duration) {
+	switch {
+	case by > leapOver:
+		c.ahead, c.since = c.ahead+by, mono
+	case by < 0:
+		c.ahead = max(0, c.ahead+by)
+	}
 }
 
 // registerDemo puts the demo's endpoints into the database, or points those of an earlier run at this one's servers.

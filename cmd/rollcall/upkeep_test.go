@@ -60,3 +60,52 @@ func TestUpkeepGoesOnAfterAQuestionThatIsNeverAnswered(t *testing.T) {
 		})
 	}
 }
+
+// keeping is a database that notes by what times history is let go of.
+type keeping struct {
+	store.Store
+	asked []store.Retention
+}
+
+func (k *keeping) Tend(_ context.Context, r store.Retention) (int, error) {
+	k.asked = append(k.asked, r)
+	return 0, nil
+}
+
+func TestHistoryIsNotLetGoOfByAClockThatLeaptAhead(t *testing.T) {
+	db := &keeping{}
+	s := &service{store: db, log: slog.New(slog.DiscardHandler), cfg: config{retention: 30 * 24 * time.Hour}}
+	now := time.Now()
+	s.calendar.sure(now.Add(-30*365*24*time.Hour), time.Since(processBegan))
+	if err := s.tend(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := db.asked[0]
+	if got.Now.Before(now) || got.Checks.After(now.Add(-30*365*24*time.Hour)) || got.Hours.After(got.Checks) {
+		t.Errorf("kept by %+v after a leap of thirty years, want room for today and nothing let go of by that", got)
+	}
+}
+
+func TestALeapAheadIsBelievedAfterADay(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	type look struct{ wall, mono, want time.Duration } // since the beginning
+	for name, looks := range map[string][]look{
+		"a clock that is right":         {{0, 0, 0}, {time.Hour, time.Hour, time.Hour}, {year, year, year}},
+		"a correction":                  {{0, 0, 0}, {time.Hour + time.Minute, time.Minute, time.Hour + time.Minute}},
+		"years ahead for a moment":      {{0, 0, 0}, {year, time.Minute, time.Minute}, {time.Hour, time.Hour, time.Hour}},
+		"ahead, and right after all":    {{0, 0, 0}, {year, time.Minute, time.Minute}, {year + 25*time.Hour, 25 * time.Hour, year + 25*time.Hour}},
+		"ahead twice":                   {{0, 0, 0}, {year, 0, 0}, {2*year + 23*time.Hour, 23 * time.Hour, 23 * time.Hour}, {2*year + 46*time.Hour, 46 * time.Hour, 46 * time.Hour}},
+		"set back":                      {{0, 0, 0}, {-year, time.Minute, -year}},
+		"ahead, and set back in halves": {{0, 0, 0}, {2 * year, 0, 0}, {year, 0, 0}, {time.Hour, time.Hour, time.Hour}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c calendar
+			begin := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+			for i, l := range looks {
+				if got := c.sure(begin.Add(l.wall), l.mono); !got.Equal(begin.Add(l.want)) {
+					t.Errorf("look %d: it is %s for sure, want %s", i, got.Sub(begin), l.want)
+				}
+			}
+		})
+	}
+}
