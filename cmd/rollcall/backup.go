@@ -111,6 +111,9 @@ func checkTarget(database, target string, force bool) error {
 	if !force {
 		return fmt.Errorf("%s is there already: name another file, or replace it with --force", target)
 	}
+	if _, err := os.Stat(target + "-wal"); err == nil {
+		return fmt.Errorf("%s is a database in use: name another file", target)
+	}
 	return nil
 }
 

@@ -65,8 +65,12 @@ func copyDatabase(ctx context.Context, from, to string, std stdio) error {
 		return err
 	}
 	err = errors.Join(c.run(ctx, std), c.close())
+	if err == nil {
+		sayDone(file, std)
+		return nil
+	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted: call the same again to go on where this was")
+		return errors.New("interrupted: call the same again to go on where this was")
 	}
 	return err
 }
@@ -161,7 +165,7 @@ func (c *copying) run(ctx context.Context, std stdio) error {
 	}
 	for _, t := range store.CopyTables {
 		if err := c.copyTable(ctx, t); err != nil {
-			return err
+			return fmt.Errorf("%w; call the same again to go on where this was", err)
 		}
 	}
 	differences, err := c.compare(ctx, std.out)
@@ -174,16 +178,20 @@ func (c *copying) run(ctx context.Context, std stdio) error {
 		}
 		return errors.New("the copy is not like the source: empty the Postgres database and start again; the source is as it was")
 	}
-	if err := c.target.Finish(ctx); err != nil {
-		return err
-	}
-	sayDone(std)
-	return nil
+	return c.target.Finish(ctx)
 }
 
+// emptySpool is how long a spool is in which nothing waits: it has a head alone.
+const emptySpool = 64
+
 // sayDone says what the service needs on the other database. The key itself is not printed.
-func sayDone(std stdio) {
+func sayDone(file string, std stdio) {
 	fmt.Fprintln(std.out, "everything was copied, and found to be the same on both sides")
+	spool := spoolPath("", file)
+	if info, err := os.Stat(spool); err == nil && info.Size() > emptySpool {
+		fmt.Fprintf(std.out, "Checks may wait in %s that were never in the database: start the service on Postgres with --spool %s, "+
+			"and it records them.\n", spool, spool)
+	}
 	if text, _ := std.env(keyVariable); text != "" {
 		fmt.Fprintf(std.out, "The service on Postgres needs %s as it is set here: secrets are sealed with it.\n", keyVariable)
 		return

@@ -320,6 +320,9 @@ func TestCopyKeepsEverything(t *testing.T) {
 	s := tellStory(t, 400) // over a new year
 	want := s.remember(t, s.db)
 	s.close(t)
+	if err := os.WriteFile(s.path+".spool", make([]byte, 100), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	url := storetest.Postgres(t)
 	code, output := copyStory(t, s, url)
 	if code != 0 {
@@ -327,7 +330,7 @@ func TestCopyKeepsEverything(t *testing.T) {
 	}
 	for _, words := range []string{
 		"the schema is up to date", "everything was copied", "ROLLCALL_SECRET_KEY set to the content of the key file",
-		"checks             3200  3200", "same",
+		"checks             3200  3200", "same", "--spool " + s.path + ".spool",
 	} {
 		if !strings.Contains(output, words) {
 			t.Errorf("output does not say %q:\n%s", words, output)

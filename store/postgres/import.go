@@ -57,6 +57,9 @@ func (im *Import) claim(ctx context.Context) (err error) {
 	if im.conn, err = im.db.pool.Acquire(ctx); err != nil {
 		return err
 	}
+	if _, err := im.conn.Exec(ctx, `SET statement_timeout = 0`); err != nil {
+		return explain("claim the target", err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, importPatience)
 	defer cancel()
 	tick := time.NewTicker(importPatience / 50)
@@ -229,7 +232,10 @@ func (im *Import) Complete(ctx context.Context, t store.CopyTable) error {
 
 // Finish ends an import that is complete, and found to be right: whoever opens the database from here on may write to it.
 func (im *Import) Finish(ctx context.Context) error {
-	err := im.write(ctx, "finish", func(tx pgx.Tx) error {
+	if err := im.analyze(ctx); err != nil {
+		return err
+	}
+	return im.write(ctx, "finish", func(tx pgx.Tx) error {
 		var missing string
 		err := tx.QueryRow(ctx, `SELECT COALESCE(string_agg(name, ', '), '') FROM copy_progress WHERE NOT complete`).Scan(&missing)
 		if err == nil && missing != "" {
@@ -246,12 +252,12 @@ func (im *Import) Finish(ctx context.Context) error {
 		batch.Queue(`DROP TABLE copy_progress`)
 		return send(ctx, tx, &batch)
 	})
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, analyzePatience)
+}
+
+// analyze tells the planner about a database that was just filled. Autovacuum would do so later, but not of partitioned tables.
+func (im *Import) analyze(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stepPatience)
 	defer cancel()
-	// The planner of a database that was just filled knows nothing about it. Autovacuum would tell it, later.
 	for _, t := range store.CopyTables {
 		if _, err := im.conn.Exec(ctx, `ANALYZE `+t.Name); err != nil {
 			return explain("analyze "+t.Name, err)
@@ -260,8 +266,8 @@ func (im *Import) Finish(ctx context.Context) error {
 	return nil
 }
 
-// analyzePatience bounds the look at all tables, which reads samples only.
-const analyzePatience = 10 * time.Minute
+// stepPatience bounds a statement that looks at much: an import may take what time it needs, as long as the server answers.
+const stepPatience = 30 * time.Minute
 
 func (im *Import) write(ctx context.Context, what string, do func(tx pgx.Tx) error) error {
 	return explain(what, pgx.BeginFunc(ctx, im.conn, do))
@@ -427,19 +433,8 @@ func fetch(ctx context.Context, tx pgx.Tx, name, text string, each func(rows pgx
 		return err
 	}
 	for {
-		rows, err := tx.Query(ctx, fmt.Sprintf(`FETCH %d FROM %s`, fetchRows, cursor))
+		n, err := fetchSome(ctx, tx, cursor, each)
 		if err != nil {
-			return err
-		}
-		n := int64(0)
-		for rows.Next() {
-			if err := each(rows); err != nil {
-				rows.Close()
-				return err
-			}
-			n++
-		}
-		if err := rows.Err(); err != nil {
 			return err
 		}
 		if n == 0 {
@@ -448,6 +443,22 @@ func fetch(ctx context.Context, tx pgx.Tx, name, text string, each func(rows pgx
 		}
 		progress(n)
 	}
+}
+
+func fetchSome(ctx context.Context, tx pgx.Tx, cursor string, each func(rows pgx.Rows) error) (n int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, stepPatience)
+	defer cancel()
+	rows, err := tx.Query(ctx, fmt.Sprintf(`FETCH %d FROM %s`, fetchRows, cursor))
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for ; rows.Next(); n++ {
+		if err := each(rows); err != nil {
+			return n, err
+		}
+	}
+	return n, rows.Err()
 }
 
 func sumRows(ctx context.Context, tx pgx.Tx, t store.CopyTable, sum *store.CopySum, progress func(rows int64)) error {
