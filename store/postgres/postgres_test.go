@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
 
@@ -18,8 +19,10 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, func(t testing.TB) storetest.Database { return fresh(t, url) })
 }
 
+// The server of a benchmark cares for its disk as that of an operator does.
 func BenchmarkStore(b *testing.B) {
-	storetest.Bench(b, func(t testing.TB) storetest.Database { return fresh(t, storetest.Postgres(t)) })
+	server := storetest.PostgresServer(b, "fsync=on", "full_page_writes=on", "shared_buffers=256MB")
+	storetest.Bench(b, func(t testing.TB) storetest.Database { return fresh(t, server.Database(t)) })
 }
 
 var schemas atomic.Int64
@@ -38,7 +41,20 @@ func fresh(t testing.TB, url string) storetest.Database {
 		ForgetSecrets: func(t testing.TB, sealer *store.Sealer) (store.Forgotten, error) {
 			return postgres.ForgetSecrets(t.Context(), url, sealer)
 		},
-		SQL: func(t testing.TB) *sql.DB { return openSQL(t, url) },
+		SQL:        func(t testing.TB) *sql.DB { return openSQL(t, url) },
+		BareChecks: func(t testing.TB, n int) time.Duration { return bareChecks(t, url, n) },
+		BareDays: func(t testing.TB, endpointID string) time.Duration {
+			return bareRead(t, url, `
+				SELECT u.* FROM places p JOIN uptime_days u ON u.place = p.num WHERE p.endpoint_id = $1`, endpointID)
+		},
+		BareEndpoints: func(t testing.TB, n int) time.Duration {
+			return bareRead(t, url, `
+				SELECT e.*, s.*, p.*, c.*
+				FROM (SELECT * FROM endpoints ORDER BY name_key LIMIT $1) e
+				JOIN endpoint_states s ON s.endpoint_id = e.id
+				JOIN places p ON p.endpoint_id = e.id
+				JOIN checks c ON c.place = p.num AND c.scheduled_at = p.last_scheduled_at`, n)
+		},
 	}
 }
 
