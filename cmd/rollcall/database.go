@@ -119,6 +119,9 @@ func checkDatabase(database string) error {
 	if scheme, _, ok := strings.Cut(database, "://"); ok {
 		return fmt.Errorf("--database cannot be a %s:// URL: name a SQLite file, or a postgres:// URL", scheme)
 	}
+	if strings.HasPrefix(database, "postgres") && strings.Contains(database, ":") || strings.Contains(database, "password=") {
+		return errors.New("--database is neither a SQLite file nor a postgres:// URL: write it like postgres://user:password@host:5432/database")
+	}
 	if info, err := os.Stat(database); err == nil && info.IsDir() {
 		return fmt.Errorf("--database %s is a directory: name a file in it, like %s", database, filepath.Join(database, defaultDatabase))
 	}
