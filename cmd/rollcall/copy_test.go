@@ -473,11 +473,11 @@ func TestCopyGoesOnWhereItWasInterrupted(t *testing.T) {
 
 func TestCopyThatIsKilled(t *testing.T) {
 	t.Parallel()
-	s := tellStory(t, 6000)
+	s := tellStory(t, 2000)
 	s.close(t)
 	url := storetest.Postgres(t)
 	db := openSQL(t, "pgx", url)
-	for _, rows := range []int{1, 12_000, 30_000} {
+	for _, rows := range []int{1, 4001, 8001} {
 		cmd := exec.Command(binary(t), "migrate", "--from", s.path, "--to", url)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		s.must(t, cmd.Start())
@@ -493,8 +493,8 @@ func TestCopyThatIsKilled(t *testing.T) {
 	if code != 0 || !strings.Contains(output, "going on with a copy that was interrupted") {
 		t.Errorf("exit code %d: %s", code, output)
 	}
-	if n := countChecks(t, db); n != 48_000 {
-		t.Errorf("%d checks, want 48000", n)
+	if n := countChecks(t, db); n != 16_000 {
+		t.Errorf("%d checks, want 16000", n)
 	}
 }
 
@@ -565,7 +565,7 @@ func TestCopyOfChecksWithIDsOfTheirOwn(t *testing.T) {
 
 func TestCopyThatIsInterruptedSaysHowToGoOn(t *testing.T) {
 	t.Parallel()
-	s := tellStory(t, 3000)
+	s := tellStory(t, 1500)
 	s.close(t)
 	url := storetest.Postgres(t)
 	db := openSQL(t, "pgx", url)
