@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/rollcallhq/rollcall/store"
 )
@@ -45,7 +46,7 @@ type packedChecks struct {
 	latencies, numbers [][]byte
 
 	shapePlaces, shapeIDs []int32
-	shapeDays             []time.Time
+	shapeDays             []pgtype.Date // a time would be taken for a date where the server is
 	shapeTexts            []string
 
 	known []func() // to be called when they are written
@@ -78,7 +79,7 @@ func packChecks(checks []store.Check, group map[string]*known, age int) (*packed
 			return nil, err
 		}
 		p.shapePlaces, p.shapeIDs = append(p.shapePlaces, r.num), append(p.shapeIDs, packed.ShapeID)
-		p.shapeDays, p.shapeTexts = append(p.shapeDays, day), append(p.shapeTexts, string(text))
+		p.shapeDays, p.shapeTexts = append(p.shapeDays, pgDate(day)), append(p.shapeTexts, string(text))
 		p.known = append(p.known, func() { r.shapes.add(day, age, packed.ShapeID) })
 	}
 	return &p, nil

@@ -224,7 +224,13 @@ func callsOf(h *history, db *postgres.DB) []call {
 		{name: "Checks since a day", do: func(ctx context.Context) error {
 			return list(ctx, store.CheckFilter{Since: last, Verdict: probe.Up})
 		}, within: append(parts(last), aheadOf(last)...)},
-		{name: "Check", do: func(ctx context.Context) error { return second(db.Check(ctx, kept.ID)) }, within: parts(last)},
+		{name: "Check", do: func(ctx context.Context) error {
+			got, err := db.Check(ctx, kept.ID)
+			if err == nil && len(got.Result.Steps) != 4 {
+				err = fmt.Errorf("%d steps, want 4: the shape was not found", len(got.Result.Steps))
+			}
+			return err
+		}, within: parts(last)},
 		{name: "Endpoint", do: func(ctx context.Context) error { return second(db.Endpoint(ctx, old.Slug)) }, within: parts(last)},
 		{name: "Endpoints", do: func(ctx context.Context) error { return second(db.Endpoints(ctx, store.EndpointFilter{Limit: 50})) },
 			within: parts(last, now, day)},

@@ -14,8 +14,9 @@ import (
 // transactions is what the URL of a database says when a pooler in transaction mode stands in front of it.
 const transactions = "&default_query_exec_mode=exec"
 
+// The server is west of Greenwich: without prepared statements it reads our arguments as it would read texts.
 func TestEverythingWorksThroughAPoolerInTransactionMode(t *testing.T) {
-	server := storetest.PostgresServer(t)
+	server := storetest.PostgresServer(t, "timezone=America/New_York")
 	url := server.PgBouncer(t, 3).URL(t, server.URL()) + transactions
 	history := newHistory(t, url)
 	db := openStore(t, url+"&pool_max_conns=10")
@@ -23,6 +24,19 @@ func TestEverythingWorksThroughAPoolerInTransactionMode(t *testing.T) {
 		if err := c.do(t.Context()); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
+	}
+	// Days are those of UTC wherever the server is.
+	e := history.endpoints[11]
+	day := store.DayOf(time.Now())
+	if err := keepAll(t.Context(), db, usual(e, "default", day.AddDate(0, 0, 1)), usual(e, "default", day.AddDate(0, 0, 1).Add(time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	err := openSQL(t, server.URL()).QueryRowContext(t.Context(), `
+		SELECT count(*) FROM uptime_days u JOIN places p ON p.num = u.place
+		WHERE p.endpoint_id = $1 AND u.day = $2::text::date`, e.ID, day.AddDate(0, 0, 1).Format(time.DateOnly)).Scan(&n)
+	if err != nil || n != 1 {
+		t.Errorf("%d days of tomorrow, %v, want one", n, err)
 	}
 }
 

@@ -2,9 +2,11 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/rollcallhq/rollcall/store"
 )
@@ -165,13 +167,14 @@ func (db *DB) sumUp(ctx context.Context, over []store.Rollup, group map[string]*
 // readSums fills in what is kept of the roll-ups.
 func readSums(batch *pgx.Batch, g store.Grain, into map[sumKey]*store.Rollup) {
 	var places []int32
-	var begins []time.Time
+	var hours []time.Time
+	var days []pgtype.Date // a time would be taken for a date where the server is
 	for key := range into {
-		places, begins = append(places, key.place), append(begins, key.at())
+		places, hours, days = append(places, key.place), append(hours, key.at()), append(days, pgDate(key.at()))
 	}
-	keys := `unnest($1::integer[], $2::timestamptz[]) v (place, key)`
+	keys, begins := `unnest($1::integer[], $2::timestamptz[]) v (place, key)`, any(hours)
 	if g == store.Daily {
-		keys = `unnest($1::integer[], $2::date[]) v (place, key)`
+		keys, begins = `unnest($1::integer[], $2::date[]) v (place, key)`, any(days)
 	}
 	batch.Queue(`
 		SELECT u.place, u.begin, u.up, u.degraded, u.down, u.gated, u.unknown, u.classes, u.latencies
@@ -198,36 +201,48 @@ func readSums(batch *pgx.Batch, g store.Grain, into map[sumKey]*store.Rollup) {
 }
 
 func (s sums) queue(batch *pgx.Batch) error {
-	for key, r := range s.hours {
-		if err := putRollup(batch, "uptime_hours", "hour", key.place, key.at(), *r); err != nil {
-			return err
-		}
-	}
-	for key, r := range s.days {
-		if err := putRollup(batch, "uptime_days", "day", key.place, pgDate(key.at()), *r); err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(putRollups(batch, store.Hourly, s.hours), putRollups(batch, store.Daily, s.days))
 }
 
-func putRollup(batch *pgx.Batch, table, key string, place int32, begin any, r store.Rollup) error {
-	latencies, err := r.Latencies.MarshalBinary()
-	if err != nil {
-		return err
+// putRollups writes roll-ups in place of those that are kept of the same places and times.
+func putRollups(batch *pgx.Batch, g store.Grain, rollups map[sumKey]*store.Rollup) error {
+	if len(rollups) == 0 {
+		return nil
 	}
-	classes, err := store.EncodeClasses(r.Classes)
-	if err != nil {
-		return err
+	var places, up, degraded, down, gated, unknown []int32
+	var hours []time.Time
+	var days []pgtype.Date
+	var allClasses []string
+	var allLatencies [][]byte
+	for key, r := range rollups {
+		latencies, err := r.Latencies.MarshalBinary()
+		if err != nil {
+			return err
+		}
+		classes, err := store.EncodeClasses(r.Classes)
+		if err != nil {
+			return err
+		}
+		c := r.Counts
+		places, hours, days = append(places, key.place), append(hours, key.at()), append(days, pgDate(key.at()))
+		up, degraded, down = append(up, int32(c.Up)), append(degraded, int32(c.Degraded)), append(down, int32(c.Down)) //nolint:gosec // of a day at most
+		gated, unknown = append(gated, int32(c.Gated)), append(unknown, int32(c.Unknown))                              //nolint:gosec // of a day at most
+		allClasses, allLatencies = append(allClasses, string(classes)), append(allLatencies, latencies)
 	}
-	c := r.Counts
+	table, key, kind, begins := "uptime_hours", "hour", "timestamptz", any(hours)
+	if g == store.Daily {
+		table, key, kind, begins = "uptime_days", "day", "date", any(days)
+	}
 	batch.Queue(`
 		INSERT INTO `+table+` (place, `+key+`, up, degraded, down, gated, unknown, classes, latencies)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, NULLIF($8::text, '')::json, $9)
+		SELECT v.place, v.begin, v.up, v.degraded, v.down, v.gated, v.unknown, NULLIF(v.classes, '')::json, v.latencies
+		FROM unnest($1::integer[], $2::`+kind+`[], $3::integer[], $4::integer[], $5::integer[], $6::integer[], $7::integer[],
+		            $8::text[], $9::bytea[])
+		     v (place, begin, up, degraded, down, gated, unknown, classes, latencies)
 		ON CONFLICT (place, `+key+`) DO UPDATE
 		SET up = excluded.up, degraded = excluded.degraded, down = excluded.down, gated = excluded.gated,
 		    unknown = excluded.unknown, classes = excluded.classes, latencies = excluded.latencies`,
-		place, begin, c.Up, c.Degraded, c.Down, c.Gated, c.Unknown, string(classes), latencies)
+		places, begins, up, degraded, down, gated, unknown, allClasses, allLatencies)
 	return nil
 }
 
@@ -258,7 +273,7 @@ func addDays(ctx context.Context, tx pgx.Tx) error {
 		}
 		var batch pgx.Batch
 		for _, d := range days {
-			if err := putRollup(&batch, "uptime_days", "day", num, pgDate(d.Begin), d); err != nil {
+			if err := putRollups(&batch, store.Daily, map[sumKey]*store.Rollup{{num, d.Begin.Unix()}: &d}); err != nil {
 				return err
 			}
 		}
