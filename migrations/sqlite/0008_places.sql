@@ -37,7 +37,7 @@ LEFT JOIN checks c ON c.id = s.last_check_id AND c.location = p.location;
 
 -- What the places of an endpoint add up to. Every endpoint has one; it is written when the status changes.
 ALTER TABLE endpoint_states ADD COLUMN version INTEGER NOT NULL DEFAULT 1; -- grows with each change
-ALTER TABLE endpoint_states ADD COLUMN failure TEXT CHECK (json_valid(failure)); -- why the status is not up, NULL when there is nothing to say
+ALTER TABLE endpoint_states ADD COLUMN failure TEXT CHECK (failure IS NULL OR json_valid(failure)); -- why the status is not up, NULL when there is nothing to say
 UPDATE endpoint_states SET failure = evidence -> '$.failure' WHERE evidence -> '$.failure' IS NOT NULL;
 DROP INDEX endpoint_states_heads;
 ALTER TABLE endpoint_states DROP COLUMN last_check_id;
@@ -61,7 +61,7 @@ CREATE INDEX transcripts_newest ON transcripts (endpoint_id, location, good, at 
 
 -- How many checks failed by class, as an object; NULL when none did, or when nobody counted. Hours that are over stand here:
 -- the running one stands in places.
-ALTER TABLE uptime_hours ADD COLUMN classes TEXT CHECK (json_valid(classes));
+ALTER TABLE uptime_hours ADD COLUMN classes TEXT CHECK (classes IS NULL OR json_valid(classes));
 
 -- Counts and latencies by day in UTC, of the hours of it that are over. Kept for ever. The program fills it from the hours
 -- when it first opens the database: merging sketches is beyond SQL.
@@ -74,7 +74,7 @@ CREATE TABLE uptime_days (
     down        INTEGER NOT NULL,
     gated       INTEGER NOT NULL,
     unknown     INTEGER NOT NULL,
-    classes     TEXT CHECK (json_valid(classes)),
+    classes     TEXT CHECK (classes IS NULL OR json_valid(classes)),
     latencies   BLOB NOT NULL,    -- sketches by step
     PRIMARY KEY (endpoint_id, day, location)
 ) STRICT;
