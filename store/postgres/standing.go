@@ -4,9 +4,11 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
 
@@ -28,8 +30,8 @@ type rows struct {
 //
 // Endpoints with several places are not kept: others write there as well.
 type memory struct {
-	mu    sync.Mutex
-	known map[string]*known // guarded by mu: by endpoint id
+	mu       sync.Mutex
+	standing map[string]*remembered // guarded by mu: by endpoint id
 }
 
 // take hands out what is known about endpoints. What was handed out is forgotten until it is put back: it is about to change.
@@ -38,27 +40,92 @@ func (m *memory) take(ids []string) map[string]*known {
 	defer m.mu.Unlock()
 	taken := make(map[string]*known, len(ids))
 	for _, id := range ids {
-		if k := m.known[id]; k != nil {
-			taken[id] = k
-			delete(m.known, id)
+		if r := m.standing[id]; r != nil {
+			taken[id] = r.known(id)
+			delete(m.standing, id)
 		}
 	}
 	return taken
 }
 
-// maxKnown bounds the memory: about 3 KB each. Endpoints beyond it are read each time.
+// maxKnown bounds the memory: about 1 KB each, and as much for the latencies of its hour. Endpoints beyond it are read each
+// time.
 const maxKnown = 200_000
 
 func (m *memory) put(group map[string]*known) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.known == nil {
-		m.known = map[string]*known{}
+	if m.standing == nil {
+		m.standing = map[string]*remembered{}
 	}
 	for id, k := range group {
-		if len(k.rows) == 1 && len(m.known) < maxKnown {
-			m.known[id] = k
+		if len(k.rows) == 1 && len(k.standing.Places) == 1 && len(m.standing) < maxKnown {
+			m.standing[id] = remember(k)
 		}
+	}
+}
+
+// remembered is a known endpoint with one place in a third of the memory, for there are tens of thousands: of the endpoint it
+// has what the judge, [store.Advance] and the [store.Ledger] look at.
+type remembered struct {
+	slug, schedule          string
+	timeout                 time.Duration
+	confirm                 store.Confirm
+	channels, locations     []string
+	quorum                  int
+	paused, contractNotices bool
+
+	version int32
+	status  store.Status // of the whole, as the next two
+	since   time.Time
+	failure *probe.Failure
+	open    *store.Incident
+
+	location string
+	state    store.State
+	hour     hour
+	rows     rows
+}
+
+// hour is a roll-up without its names.
+type hour struct {
+	begin     time.Time
+	counts    store.Counts
+	classes   map[probe.Class]int
+	latencies store.Latencies
+}
+
+func remember(k *known) *remembered {
+	e, whole, p := &k.standing.Endpoint, &k.standing.State, &k.standing.Places[0]
+	return &remembered{
+		slug: e.Slug, schedule: e.Schedule, timeout: e.Timeout, confirm: e.Confirm, channels: e.Channels, locations: e.Locations,
+		quorum: e.Quorum, paused: e.Paused, contractNotices: e.ContractNotices,
+		version: k.version, status: whole.Status, since: whole.Since, failure: whole.Failure, open: k.standing.Open,
+		location: p.Location, state: p.State, hour: hour{p.Hour.Begin, p.Hour.Counts, p.Hour.Classes, p.Hour.Latencies},
+		rows: *k.rows[p.Location],
+	}
+}
+
+func (r *remembered) known(id string) *known {
+	place := store.Place{EndpointID: id, Location: r.location, State: r.state}
+	if !r.hour.begin.IsZero() {
+		place.Hour = store.Rollup{
+			EndpointID: id, Location: r.location, Begin: r.hour.begin,
+			Counts: r.hour.counts, Classes: r.hour.classes, Latencies: r.hour.latencies,
+		}
+	}
+	return &known{
+		standing: &store.Standing{
+			Endpoint: store.Endpoint{
+				ID: id, Slug: r.slug, Schedule: r.schedule, Timeout: r.timeout, Confirm: r.confirm, Channels: r.channels,
+				Locations: r.locations, Quorum: r.quorum, Paused: r.paused, ContractNotices: r.contractNotices,
+			},
+			State:  store.State{Status: r.status, Since: r.since, Failure: r.failure},
+			Open:   r.open,
+			Places: []store.Place{place},
+		},
+		version: r.version,
+		rows:    map[string]*rows{r.location: &r.rows},
 	}
 }
 
