@@ -91,8 +91,7 @@ func (p *packedChecks) done() {
 	}
 }
 
-func (p *packedChecks) queue(batch *pgx.Batch) {
-	p.queueShapes(batch)
+func (p *packedChecks) queueChecks(batch *pgx.Batch) {
 	batch.Queue(`
 		INSERT INTO checks (place, shape, scheduled_at, verdict, latencies, numbers)
 		SELECT v.place, v.shape, v.scheduled_at, v.verdict::"char", v.latencies, v.numbers

@@ -76,6 +76,14 @@ func (db *DB) recordLocked(ctx context.Context, checks []store.Check, judge stor
 	if err := db.load(ctx, checks, map[string]*known{}); err != nil { // makes the places that are missing
 		return nil, err
 	}
+	// Made inside of the transaction, room would be waited for by whoever drops a partition and waits for the transaction.
+	var needs []need
+	for _, c := range checks {
+		needs = append(needs, forDay(c.ScheduledAt)...)
+	}
+	if err := db.makeRoom(ctx, needs); err != nil {
+		return nil, err
+	}
 	group := map[string]*known{}
 	var entries store.Entries
 	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
@@ -197,7 +205,12 @@ func (db *DB) enter(ctx context.Context, q sender, e store.Entries, group map[st
 			return err
 		}
 	}
-	places.queue(&batch)
+	alone := len(places.nums) == 1 && len(written.places) == 1
+	if alone {
+		queueAlone(&batch, &places, written)
+	} else {
+		places.queue(&batch)
+	}
 	queueFence(&batch, e.Checks)
 	queueShared(&batch, e, group)
 	if err := updateStates(&batch, e.States); err != nil {
@@ -209,7 +222,10 @@ func (db *DB) enter(ctx context.Context, q sender, e store.Entries, group map[st
 		return err
 	}
 	insertNotices(&batch, e.Notices)
-	written.queue(&batch)
+	written.queueShapes(&batch)
+	if !alone {
+		written.queueChecks(&batch)
+	}
 	insertTranscripts(&batch, e.Transcripts, group)
 	if err := sums.queue(&batch); err != nil {
 		return err
@@ -222,6 +238,25 @@ func (db *DB) enter(ctx context.Context, q sender, e store.Entries, group map[st
 	}
 	written.done()
 	return nil
+}
+
+// queueAlone does for one check at once what placeUpdate.queue and packedChecks.queueChecks do for many: it takes half the time.
+func queueAlone(batch *pgx.Batch, u *placeUpdate, p *packedChecks) {
+	batch.Queue(`
+		WITH changed AS (
+		    UPDATE places
+		    SET version = version + 1, status = $3, since = $4, last_scheduled_at = $5, last_check_at = $6, chain = $7,
+		        head_at = $8, evidence = $9::text::json, hour = $10, sums = $11
+		    WHERE num = $1 AND version = $2
+		    RETURNING num
+		), kept AS (
+		    INSERT INTO checks (place, shape, scheduled_at, verdict, latencies, numbers)
+		    SELECT num, $12, $13, $14::text::"char", $15, $16
+		    FROM changed
+		)
+		SELECT 1 / COUNT(*) FROM changed`,
+		u.nums[0], u.versions[0], u.statuses[0], u.sinces[0], u.slots[0], u.checkAts[0], u.chains[0], u.headAts[0], u.evidences[0],
+		u.hours[0], u.sums[0], p.shapes[0], p.times[0], p.verdicts[0], p.latencies[0], p.numbers[0])
 }
 
 // packInRoom packs checks and makes sure that there is room for them, and for what else is needed.
