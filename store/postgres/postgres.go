@@ -153,6 +153,9 @@ func (db *DB) prepare(ctx context.Context) error {
 	if _, _, err := migrate(ctx, db.pool); err != nil {
 		return err
 	}
+	if err := db.refuseHalfCopied(ctx); err != nil {
+		return err
+	}
 	if err := db.write(ctx, "add up days", func(tx pgx.Tx) error {
 		if err := lock(ctx, tx, lockSchema); err != nil {
 			return err
@@ -179,6 +182,19 @@ func (db *DB) prepare(ctx context.Context) error {
 		}
 		return db.sealer.CheckProof(proof)
 	})
+}
+
+// refuseHalfCopied returns an error when a copy into this database has not come to its end: a service would make something
+// of it that the rest of the copy does not fit.
+func (db *DB) refuseHalfCopied(ctx context.Context) error {
+	var half bool
+	if err := db.pool.QueryRow(ctx, `SELECT to_regclass('copy_progress') IS NOT NULL`).Scan(&half); err != nil {
+		return explain("look for an interrupted copy", err)
+	}
+	if half {
+		return errors.New("a copy into this database was interrupted: call the same `rollcall migrate --from … --to …` again")
+	}
+	return nil
 }
 
 // Ping implements store.Store.

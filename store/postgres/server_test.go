@@ -222,3 +222,21 @@ func TestWhatIsThereIsExplainedInTheSchema(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestADatabaseThatIsHalfCopiedIsNotOpened(t *testing.T) {
+	url := storetest.Postgres(t)
+	db, err := postgres.Open(t.Context(), url, storetest.Sealer(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = db.Close()
+	if _, err := openSQL(t, url).ExecContext(t.Context(), `CREATE TABLE copy_progress (name text)`); err != nil {
+		t.Fatal(err)
+	}
+	if db, err = postgres.Open(t.Context(), url, storetest.Sealer(t, 1)); err == nil || !strings.Contains(err.Error(), "was interrupted") {
+		t.Errorf("Open: error %v, want one that says that a copy was interrupted", err)
+	}
+	if err == nil {
+		_ = db.Close()
+	}
+}
