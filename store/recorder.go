@@ -35,6 +35,9 @@ const (
 	maxGroup = 1000
 	// writeTimeout tells a database that is away from one that is slow.
 	writeTimeout = 10 * time.Second
+	// maxWait is how long anybody waits for a write that takes long: a database that does not say no, behind a lock or on a
+	// connection that went silent, must not hold up the schedule until writeTimeout.
+	maxWait = 3 * time.Second
 	// A database that is away is tried again after minRetry, then less often up to maxRetry.
 	minRetry = 500 * time.Millisecond
 	maxRetry = 10 * time.Second
@@ -51,7 +54,7 @@ const (
 	maxStall = time.Second
 )
 
-// ErrWaiting means that a check is kept because the database is away; it will be recorded when it returns.
+// ErrWaiting means that a check is kept because the database is away, or takes long; it will be recorded when it answers.
 var ErrWaiting = errors.New("database is away: the check waits to be recorded")
 
 // ErrGivenUp means that a check could not be recorded: too many waited, or the database would not take this one.
@@ -84,6 +87,8 @@ type Recorder struct {
 	memory backlog   // guarded by mu
 	moving chunk     // guarded by mu: on its way from memory to the spool
 	away   time.Time // guarded by mu: since when the database is; zero when it is not
+	began  time.Time // guarded by mu: when the write that is under way did; zero when none is
+	hangs  bool      // guarded by mu: that write takes longer than anybody waits
 
 	givenUp    int       // guarded by mu
 	groups     int       // guarded by mu
@@ -131,8 +136,8 @@ func NewRecorder(cfg RecorderConfig) *Recorder {
 	return &Recorder{cfg: cfg, wake: make(chan struct{}, 1), spill: make(chan struct{}, 1), disk: make(chan struct{}, 1)}
 }
 
-// Record keeps a check and returns once it is committed, or with ErrWaiting at once while the database is away or older
-// checks still wait for it. When ctx ends first the check is still recorded.
+// Record keeps a check and returns once it is committed, or with ErrWaiting: at once while the database is away or older
+// checks still wait for it, and after maxWait when it does not answer. When ctx ends first the check is still recorded.
 func (r *Recorder) Record(ctx context.Context, c Check) (Outcome, error) {
 	done, err := r.add(c)
 	if err != nil {
@@ -184,7 +189,7 @@ func signal(ch chan struct{}) {
 
 // behindLocked reports whether checks wait that nobody waits for.
 func (r *Recorder) behindLocked() bool {
-	return !r.away.IsZero() || r.memory.checks+r.moving.checks > 0 || r.unreadLocked() > 0
+	return !r.away.IsZero() || r.hangs || r.memory.checks+r.moving.checks > 0 || r.unreadLocked() > 0
 }
 
 func (r *Recorder) unreadLocked() int {
@@ -479,6 +484,7 @@ func (r *Recorder) writeGroup(ctx context.Context) bool {
 func (r *Recorder) write(ctx context.Context, group []*record) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
+	defer r.boundWait()()
 	checks := make([]Check, len(group))
 	for i, rec := range group {
 		checks[i] = rec.check
@@ -498,6 +504,46 @@ func (r *Recorder) write(ctx context.Context, group []*record) error {
 	}
 	r.cfg.Recorded(notices)
 	return nil
+}
+
+// boundWait bounds how long anybody waits for the write that begins here. The write goes on.
+func (r *Recorder) boundWait() (ended func()) {
+	began := time.Now()
+	r.mu.Lock()
+	r.began = began
+	r.mu.Unlock()
+	timer := time.AfterFunc(maxWait, func() { r.waitNoLonger(began) })
+	return func() {
+		timer.Stop()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.began, r.hangs = time.Time{}, false
+	}
+}
+
+// waitNoLonger lets nobody wait for a write any more, unless that has ended, or this process stood still meanwhile: then what
+// waits may be no longer ours to record, and its lease has to go with it.
+func (r *Recorder) waitNoLonger(began time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.began.Equal(began) || time.Since(began) > maxWait+maxStall {
+		return
+	}
+	r.hangs = true
+	r.holdHandLocked()
+	r.putOffLiveLocked()
+}
+
+// holdHandLocked lets nobody wait for what is in hand.
+func (r *Recorder) holdHandLocked() {
+	before := held(r.hand)
+	for _, rec := range r.hand {
+		rec.held = !rec.spooled
+	}
+	r.holdLocked(held(r.hand) - before) // before anybody is told that a check waits
+	for _, rec := range r.hand {
+		rec.answer(recorded{err: ErrWaiting})
+	}
 }
 
 // tell logs what a check proved. It stands here, and not with whoever brought the check, because after an outage of the
@@ -590,10 +636,8 @@ func (r *Recorder) goAway(err error, stoodStill bool) {
 		r.cfg.Log.Error("database is away: checks wait", "error", err, "checks_waiting", r.waitingLocked())
 		r.away = time.Now()
 	}
-	before := held(r.hand)
 	room := r.cfg.Keep / 4 // for what these bring along beside what was seen, which may be a thousand times larger
 	for _, rec := range r.hand {
-		rec.held = !rec.spooled
 		if !stoodStill {
 			rec.check.Epoch = 0 // the lease may be another's when the database is back; the slot is still unique
 		}
@@ -601,9 +645,6 @@ func (r *Recorder) goAway(err error, stoodStill bool) {
 			rec.check.Transcript, rec.check.Result.Contract = nil, nil
 		}
 	}
-	r.holdLocked(held(r.hand) - before) // before anybody is told that a check waits
-	for _, rec := range r.hand {
-		rec.answer(recorded{err: ErrWaiting})
-	}
+	r.holdHandLocked()
 	r.putOffLiveLocked()
 }

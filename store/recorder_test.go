@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
@@ -31,7 +33,10 @@ type flaky struct {
 var errAway = errors.New("connection refused")
 
 func (f *flaky) Record(ctx context.Context, checks []store.Check, _ store.Judge) ([]store.Outcome, error) {
-	time.Sleep(f.takes)
+	f.mu.Lock()
+	takes := f.takes
+	f.mu.Unlock()
+	time.Sleep(takes)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.away {
@@ -287,6 +292,46 @@ func TestIncidentsProvedFromTheBacklogAreInTheLog(t *testing.T) {
 			if got := strings.Count(text.String(), line); got != 1 {
 				t.Errorf("%d times %q in the log, want once:\n%s", got, line, text.String())
 			}
+		}
+	})
+}
+
+func TestNobodyWaitsLongForADatabaseThatDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &flaky{takes: 9 * time.Second}
+		r, stop := runRecorder(t, db, 0)
+		var all sync.WaitGroup
+		began := time.Now()
+		for i := range 10 {
+			time.Sleep(time.Millisecond)
+			all.Go(func() {
+				if _, err := r.Record(t.Context(), numbered(i)); !errors.Is(err, store.ErrWaiting) {
+					t.Errorf("check %d: %v, want that it waits", i, err)
+				}
+			})
+		}
+		all.Wait()
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("somebody waited %s", took)
+		}
+		asked := time.Now()
+		if _, err := r.Record(t.Context(), numbered(10)); !errors.Is(err, store.ErrWaiting) || time.Since(asked) > 0 {
+			t.Errorf("one that came later was told %v after %s, want at once that it waits", err, time.Since(asked))
+		}
+		if got := r.Stats(); got.Waiting != 11 || !got.AwaySince.IsZero() {
+			t.Errorf("%+v, want 11 that wait for a database that is not away", got)
+		}
+		db.set(func() { db.takes = 0 })
+		time.Sleep(10 * time.Second)
+		if _, err := r.Record(t.Context(), numbered(11)); err != nil {
+			t.Errorf("once it answers: %v", err)
+		}
+		stop()
+		if diff := cmp.Diff(db.ids(), numbers(0, 12)); diff != "" {
+			t.Errorf("kept (-got +want):\n%s", diff)
+		}
+		if got := r.Stats(); got.Waiting != 0 || got.GivenUp != 0 {
+			t.Errorf("%+v, want nothing that waits", got)
 		}
 	})
 }
