@@ -46,7 +46,7 @@ type Store interface {
 	//
 	// A tool list that is new, or holds after it was seen on two checks in a row, is kept as a contract, with what changed
 	// and an event on the timeline; with ContractNotices also with one notice per channel. A transcript is kept of a check
-	// that was not up, at most MaxBadTranscripts for each place, and of the last good one, replaced once a minute.
+	// that was not up, at most MaxBadTranscripts for each place, and of the last good one, replaced every ten minutes.
 	Record(ctx context.Context, checks []Check, judge Judge) ([]Outcome, error)
 	// Checks lists newest first, by the time they were scheduled for, without transcripts.
 	Checks(ctx context.Context, f CheckFilter) (Page[Check], error)

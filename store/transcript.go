@@ -29,7 +29,7 @@ const (
 	// MaxBadTranscripts is how many transcripts of failed checks are kept of an endpoint at a location, the newest ones.
 	MaxBadTranscripts = 100
 	// goodEvery is how long the transcript of a good check stands before a newer one takes its place.
-	goodEvery = time.Minute
+	goodEvery = 10 * time.Minute
 )
 
 // messageJSON is a probe.Message as it is kept.

@@ -39,16 +39,16 @@ func testTranscripts(t *testing.T, fresh func(t testing.TB) Database) {
 		}
 	})
 
-	t.Run("of good checks the last one is kept, replaced once a minute", func(t *testing.T) {
+	t.Run("of good checks the last one is kept, replaced every ten minutes", func(t *testing.T) {
 		s := fresh(t).open(t)
 		e, other := newEndpoint(t, s, "Weather"), newEndpoint(t, s, "Other")
 		elsewhere := spoken(other, start, probe.Up, "elsewhere")
-		first, soon := spoken(e, start, probe.Up, "first"), spoken(e, start.Add(59*time.Second), probe.Up, "soon")
+		first, soon := spoken(e, start, probe.Up, "first"), spoken(e, start.Add(10*time.Minute-time.Second), probe.Up, "soon")
 		record(t, s, first, soon, elsewhere)
 		if said(t, s, first) == nil || said(t, s, soon) != nil {
 			t.Error("want the transcript of the first check, and none of one that comes soon after it")
 		}
-		later, bad := spoken(e, minutes(1), probe.Up, "later"), spoken(e, minutes(2), probe.Down, "bad")
+		later, bad := spoken(e, minutes(10), probe.Up, "later"), spoken(e, minutes(11), probe.Down, "bad")
 		record(t, s, later, bad)
 		if said(t, s, first) != nil || said(t, s, later) == nil || said(t, s, bad) == nil || said(t, s, elsewhere) == nil {
 			t.Error("want the transcripts of the last good check of each endpoint and of the bad one")
