@@ -64,7 +64,7 @@ func testTend(t *testing.T, fresh func(t testing.TB) Database) {
 	t.Run("hours are kept for 400 days and days for ever", func(t *testing.T) {
 		s := fresh(t).open(t)
 		e := newEndpoint(t, s, "Weather")
-		old, bound := days(-460), start.Add(-store.KeepHours)
+		old, bound := days(-460), start.Add(-store.HoursKept)
 		within := store.HourOf(bound).Add(time.Hour)
 		for _, at := range []time.Time{old, old.Add(time.Hour), within, within.Add(time.Hour), start} {
 			record(t, s, checkAt(e, at, probe.Up))
