@@ -17,7 +17,7 @@ const (
 
 	// plenty is what may be added between two collections for the sake of time: whoever has much more than that in use does not
 	// expect three times as much.
-	plenty = 256 << 20 // bytes
+	plenty = 128 << 20 // bytes
 
 	// A collector that takes more of the machine than busyShare is asked less, one that takes less than idleShare more. They
 	// lie so far apart that one step does not lead from the one to the other.

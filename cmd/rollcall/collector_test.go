@@ -20,7 +20,7 @@ func TestGarbageIsCollectedByWhatItCosts(t *testing.T) {
 		"one that spends time on it holds more":            {50, 0.10, 40 * mib, 100},
 		"up to three times what is in use":                 {200, 0.10, 40 * mib, 200},
 		"a share between the bounds changes nothing":       {100, 0.03, 40 * mib, 100},
-		"a large service holds no three times of its own":  {100, 0.10, 200 * mib, 128},
+		"a large service holds no three times of its own":  {100, 0.10, 100 * mib, 128},
 		"a larger one as much as any program":              {100, 0.10, 2000 * mib, 100},
 		"one that has grown goes back to that":             {200, 0.03, 2000 * mib, 100},
 		"and lower where there is time, however large":     {100, 0.001, 2000 * mib, 50},
