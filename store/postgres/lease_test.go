@@ -109,6 +109,7 @@ func newLine(t *testing.T, direct string) *line {
 	})
 	t.Cleanup(func() {
 		_ = listener.Close()
+		l.cut() // also what stands still since the test has ended, such as the farewell of a connection
 		carriers.Wait()
 	})
 	return l
@@ -165,7 +166,10 @@ func (l *line) carry(client net.Conn) {
 			return
 		}
 		if over := l.pass(); over != nil {
-			l.stands <- struct{}{}
+			select {
+			case l.stands <- struct{}{}:
+			case <-over:
+			}
 			<-over
 			return
 		}
