@@ -300,13 +300,17 @@ func held(recs []*record) (n int) {
 func (r *Recorder) Run(ctx context.Context) error {
 	var spilling sync.WaitGroup
 	spilling.Go(func() { r.keepSpilling(ctx) })
-	retry := minRetry
+	retry, cut := minRetry, false
 	for ctx.Err() == nil {
 		if !r.fill() {
 			r.await(ctx)
 			continue
 		}
-		if r.writeGroup(context.WithoutCancel(ctx)) {
+		writing, cancel := r.untilCut(ctx)
+		written := r.writeGroup(writing)
+		cut = writing.Err() != nil
+		cancel()
+		if written {
 			retry = minRetry
 			continue
 		}
@@ -317,8 +321,25 @@ func (r *Recorder) Run(ctx context.Context) error {
 		retry = min(2*retry, maxRetry)
 	}
 	spilling.Wait()
-	r.writeRest(context.WithoutCancel(ctx))
+	if !cut {
+		r.writeRest(context.WithoutCancel(ctx))
+	}
+	r.leaveRest()
 	return nil
+}
+
+// untilCut bounds a write by the end of ctx and then maxWait, where what is not written can go to the spool: whoever stops
+// this process may kill it ten seconds later, and what is in memory alone is lost then.
+func (r *Recorder) untilCut(ctx context.Context) (context.Context, context.CancelFunc) {
+	writing, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	if r.cfg.Spool == nil {
+		return writing, cancel
+	}
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(maxWait, cancel) })
+	return writing, func() {
+		stop()
+		cancel()
+	}
 }
 
 // await returns when there is something to write, or a spool that could not be read is to be tried again.
@@ -421,16 +442,29 @@ func (r *Recorder) takeLiveLocked(limit int) []*record {
 	return taken
 }
 
-// writeRest writes what waits for as long as the database takes it, and leaves the rest to the spool. A spool that is being
-// read is left to the next process.
+// writeRest writes what waits for as long as the database takes it. A spool that is being read is left to the next process.
 func (r *Recorder) writeRest(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lastChance)
 	defer cancel()
 	for ctx.Err() == nil && !r.reading() && r.fill() {
-		if !r.writeGroup(ctx) {
-			break
+		if !r.writeLast(ctx) {
+			return
 		}
 	}
+}
+
+// writeLast is writeGroup for as long as a stop has patience.
+func (r *Recorder) writeLast(ctx context.Context) bool {
+	if r.cfg.Spool != nil {
+		bounded, cancel := context.WithTimeout(ctx, maxWait)
+		defer cancel()
+		ctx = bounded
+	}
+	return r.writeGroup(ctx)
+}
+
+// leaveRest leaves what was not written to the spool, and counts what cannot go there.
+func (r *Recorder) leaveRest() {
 	if r.cfg.Spool != nil {
 		r.spoolRest()
 	}

@@ -283,6 +283,44 @@ func TestAStopWhileTheDatabaseIsAwayLosesNothing(t *testing.T) {
 	}
 }
 
+// silent is a database that neither answers nor says no.
+type silent struct{}
+
+func (silent) Record(ctx context.Context, _ []store.Check, _ store.Judge) ([]store.Outcome, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestAStopDoesNotWaitForADatabaseThatDoesNotAnswer holds the time that a stop takes against the ten seconds after which
+// container engines kill: whatever waits is in the spool by then.
+func TestAStopDoesNotWaitForADatabaseThatDoesNotAnswer(t *testing.T) {
+	for name, after := range map[string]time.Duration{"at its first write": 5 * time.Second, "between two tries": 30100 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "spool")
+				spool, _ := openSpool(t, path)
+				r, stop := runSpooling(t, silent{}, spool, 0)
+				began := time.Now()
+				put(t, r, 0, 20)
+				time.Sleep(time.Until(began.Add(after)))
+				stopped := time.Now()
+				stop()
+				if took := time.Since(stopped); took > 4*time.Second {
+					t.Errorf("the stop took %s", took)
+				}
+				if err := spool.Close(); err != nil {
+					t.Fatal(err)
+				}
+				again, recovered := openSpool(t, path)
+				if want := (store.Recovered{Checks: 20}); recovered != want {
+					t.Errorf("the next process finds %+v, want %+v", recovered, want)
+				}
+				drained(t, again).expect(t, 20)
+			})
+		})
+	}
+}
+
 func TestAStopWhileTheSpoolIsDrainedLeavesTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "spool")
