@@ -67,7 +67,7 @@ func (s *Server) bounce(t testing.TB, poolSize int) (*Bouncer, error) {
 				"elsewhere put it into PATH")
 		}
 	}
-	dir, err := os.MkdirTemp("", "rollcall-pgbouncer-")
+	dir, err := os.MkdirTemp("", "rollcall-pgbouncer-") //nolint:usetesting // t.TempDir lies in folders that the user it runs as may not enter
 	if err != nil {
 		return nil, err
 	}
