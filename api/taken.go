@@ -59,13 +59,11 @@ func (s *Server) nameTaken(ctx context.Context, e store.Endpoint) (bool, error) 
 	case name == "":
 		name = e.DefaultName()
 	}
-	page, err := s.cfg.Store.Endpoints(ctx, store.EndpointFilter{Query: name, Limit: -1})
+	page, err := s.cfg.Store.Endpoints(ctx, store.EndpointFilter{Name: name, Limit: -1})
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(page.Items, func(o store.Overview) bool {
-		return o.ID != e.ID && store.Fold(o.Name) == store.Fold(name)
-	}), nil
+	return slices.ContainsFunc(page.Items, func(o store.Overview) bool { return o.ID != e.ID }), nil
 }
 
 // refusal returns an error that names every mistake, nil when there is none. What is taken is a conflict when nothing

@@ -299,6 +299,7 @@ func (e Endpoint) SlugBase() string {
 type EndpointFilter struct {
 	Status     Status
 	Tag        string
+	Name       string // all of the name, without regard to case
 	Query      string // part of the name, slug or URL as it is shown, without regard to case
 	PublicOnly bool
 	IDs        []string // nil does not select

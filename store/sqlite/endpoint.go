@@ -126,6 +126,9 @@ func whereEndpoints(f store.EndpointFilter) (where, error) {
 	if f.Query != "" {
 		w.and(`instr(e.search, ?) > 0`, store.Fold(store.CleanText(f.Query)))
 	}
+	if f.Name != "" {
+		w.and(`e.name_key = ?`, store.Fold(store.CleanText(f.Name)))
+	}
 	if f.PublicOnly {
 		w.and(`e.public`)
 	}

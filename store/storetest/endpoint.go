@@ -320,6 +320,8 @@ func testEndpointList(t *testing.T, fresh func(t testing.TB) Database) {
 		want(t, s, store.EndpointFilter{Tag: "pro"})
 		want(t, s, store.EndpointFilter{Tag: "\x00"})
 		want(t, s, store.EndpointFilter{PublicOnly: true}, "Up")
+		want(t, s, store.EndpointFilter{Name: "pAUSED"}, "Paused")
+		want(t, s, store.EndpointFilter{Name: "Pau"})
 		want(t, s, store.EndpointFilter{Query: "pAU", Limit: 1}, "Paused")
 		want(t, s, store.EndpointFilter{Query: "DOWN.EXAMPLE/M"}, "Down")
 		want(t, s, store.EndpointFilter{Query: "KÖLN"}, "Pending")
