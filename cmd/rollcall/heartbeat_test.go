@@ -91,12 +91,12 @@ func TestWordOfOurOwnNetworkWaitsForTheDatabase(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		a.offline(ctx, false, since)
 		time.Sleep(3 * time.Minute)
-		if len(db.said) != 2 || db.said[0] != store.EventLocationOffline || db.said[1] != store.EventLocationOnline || woken != 2 {
-			t.Errorf("announced %v, dispatcher woken %d times, want both in order and twice", db.said, woken)
-		}
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
+		}
+		if len(db.said) != 2 || db.said[0] != store.EventLocationOffline || db.said[1] != store.EventLocationOnline || woken != 2 {
+			t.Errorf("announced %v, dispatcher woken %d times, want both in order and twice", db.said, woken)
 		}
 	})
 }

@@ -136,9 +136,12 @@ var believe = store.Judge{Check: believeCheck, Vote: believeMost}
 
 // believeMost finds an endpoint down when as many places are as its quorum says, one at least, and otherwise takes it for what
 // the first of them does.
-func believeMost(e store.Endpoint, s store.State, places []store.Place, at time.Time) store.State {
-	down := 0
+func believeMost(e store.Endpoint, s store.State, places []store.Place, _ time.Time) store.State {
+	down, at := 0, time.Time{} // what is long past is voted on by the clock on the wall, which is another for each
 	for _, p := range places {
+		if p.State.LastCheckAt.After(at) {
+			at = p.State.LastCheckAt
+		}
 		if p.State.Status == store.StatusDown {
 			down++
 		}
