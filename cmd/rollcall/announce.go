@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/rollcallhq/rollcall/alerts"
@@ -19,6 +20,8 @@ type announcer struct {
 	noticed func(bool) // wakes the dispatcher
 	log     *slog.Logger
 	waiting chan store.Event
+
+	isOffline atomic.Bool // as it was last told
 }
 
 const (
@@ -34,6 +37,7 @@ func newAnnouncer(location string, db store.Store, noticed func(bool), log *slog
 
 // offline is told when this location goes offline and when it is back.
 func (a *announcer) offline(_ context.Context, offline bool, since time.Time) {
+	a.isOffline.Store(offline)
 	ev := alerts.LocationEvent(a.location, offline, since, time.Now())
 	a.log.Warn("this location lost or regained its network", "event", ev.Kind, "since", since)
 	select {

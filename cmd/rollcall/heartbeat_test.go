@@ -88,6 +88,9 @@ func TestWordOfOurOwnNetworkWaitsForTheDatabase(t *testing.T) {
 		go func() { done <- a.run(ctx) }()
 		since := time.Now()
 		a.offline(ctx, true, since)
+		if err := (&service{recorder: store.NewRecorder(store.RecorderConfig{}), store: db, announcer: a}).healthy(ctx); err == nil {
+			t.Error("a location that is offline is healthy")
+		}
 		time.Sleep(5 * time.Minute)
 		a.offline(ctx, false, since)
 		time.Sleep(3 * time.Minute)

@@ -109,6 +109,14 @@ func TestLocationsVote(t *testing.T) {
 	})
 }
 
+func TestTheLimitOfALocationHoldsForOneInstanceOnSQLite(t *testing.T) {
+	t.Parallel()
+	i := serveInstance(t, nil, "--per-location", "7")
+	if limit := i.metric("rollcall_probes_limit"); limit != 7 {
+		t.Errorf("%v probes at once, want the 7 of its location", limit)
+	}
+}
+
 // One instance alone schedules what there is within seconds, whether it was there at start or came later.
 func TestALoneInstanceOnPostgresSchedulesAtOnce(t *testing.T) {
 	t.Parallel()

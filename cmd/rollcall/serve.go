@@ -141,6 +141,7 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 		scheduling.Lease, scheduling.LeaseSince = s.leases.Owns, s.leases.OwnsSince
 	}
 	s.scheduler = scheduler.New(scheduling)
+	s.limitProbes()
 	s.dispatcher = alerts.New(alerts.Config{
 		Store:      db,
 		Senders:    map[store.ChannelType]alerts.Sender{store.ChannelSlack: alerts.NewSlack(alerts.NewClient(prober.Egress.DialContext))},
@@ -225,6 +226,9 @@ func (s *service) limitProbes() {
 func (s *service) healthy(ctx context.Context) error {
 	if away := s.recorder.Stats().AwaySince; !away.IsZero() {
 		return errors.New("the database is away")
+	}
+	if s.announcer.isOffline.Load() {
+		return errors.New("this location is offline")
 	}
 	return s.store.Ping(ctx)
 }
