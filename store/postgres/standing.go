@@ -129,9 +129,6 @@ func (r *remembered) known(id string) *known {
 	}
 }
 
-// Forget lets go of what is kept in memory about endpoints that others are to check from here on.
-func (db *DB) Forget(endpointIDs []string) { db.memory.take(endpointIDs) }
-
 // load reads where the endpoints of the checks stand that are not in group, and puts it there. Versions are read before what
 // they are of: what changes in between is noticed when the group is written.
 func (db *DB) load(ctx context.Context, checks []store.Check, group map[string]*known) error {
