@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"time"
 
@@ -179,11 +178,16 @@ func (g *group) entries() Entries {
 		e.Places = append(e.Places, *g.Standings[key.EndpointID].place(key.Location))
 	}
 	for _, id := range slices.Sorted(maps.Keys(g.before)) {
-		if state := g.Standings[id].State; !reflect.DeepEqual(state, g.before[id]) {
+		if state := g.Standings[id].State; !sameWhole(state, g.before[id]) {
 			e.States = append(e.States, EndpointState{id, state})
 		}
 	}
 	return e
+}
+
+// sameWhole reports whether two states are the same in what places add up to.
+func sameWhole(a, b State) bool {
+	return a.Status == b.Status && a.Since.Equal(b.Since) && (a.Failure == b.Failure || a.Failure != nil && b.Failure != nil && *a.Failure == *b.Failure)
 }
 
 func (k PlaceKey) compare(o PlaceKey) int {

@@ -233,7 +233,7 @@ func callsOf(h *history, db *postgres.DB) []call {
 		}, within: parts(last)},
 		{name: "Endpoint", do: func(ctx context.Context) error { return second(db.Endpoint(ctx, old.Slug)) }, within: parts(last)},
 		{name: "Endpoints", do: func(ctx context.Context) error { return second(db.Endpoints(ctx, store.EndpointFilter{Limit: 50})) },
-			within: parts(last, now, day)},
+			within: parts(last, now, now.Add(time.Hour), day)},
 		{name: "Endpoints, filtered", do: func(ctx context.Context) error {
 			page, err := db.Endpoints(ctx, store.EndpointFilter{
 				Status: store.StatusUp, Tag: "prod", Query: "e", IDs: []string{old.ID, e.ID, h.endpoints[8].ID}, Limit: 1,
@@ -244,7 +244,7 @@ func callsOf(h *history, db *postgres.DB) []call {
 			return second(db.Endpoints(ctx, store.EndpointFilter{Limit: 2, Cursor: page.Next, PublicOnly: true}))
 		}},
 		{name: "Endpoints, all of them", do: func(ctx context.Context) error { return second(db.Endpoints(ctx, store.EndpointFilter{Limit: -1})) },
-			whole: []string{"endpoints"}, within: parts(last, now, day)},
+			whole: []string{"endpoints"}, within: parts(last, now, now.Add(time.Hour), day)},
 		{name: "Roster", do: func(ctx context.Context) error { return second(db.Roster(ctx)) }, whole: []string{"endpoints"}},
 		{name: "UpdateEndpoint", do: func(ctx context.Context) error {
 			return second(db.UpdateEndpoint(ctx, old.Slug, func(e *store.Endpoint) error { e.Name = store.NewID("name"); return nil }))

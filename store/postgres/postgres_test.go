@@ -41,8 +41,9 @@ func fresh(t testing.TB, url string) storetest.Database {
 		ForgetSecrets: func(t testing.TB, sealer *store.Sealer) (store.Forgotten, error) {
 			return postgres.ForgetSecrets(t.Context(), url, sealer)
 		},
-		SQL:        func(t testing.TB) *sql.DB { return openSQL(t, url) },
-		BareChecks: func(t testing.TB, n int) time.Duration { return bareChecks(t, url, n) },
+		SQL:         func(t testing.TB) *sql.DB { return openSQL(t, url) },
+		BareCommits: func(t testing.TB, n int) time.Duration { return bareCommits(t, url, n) },
+		BareChecks:  func(t testing.TB, n int) time.Duration { return bareChecks(t, url, n) },
 		BareDays: func(t testing.TB, endpointID string) time.Duration {
 			return bareRead(t, url, `
 				SELECT u.* FROM places p JOIN uptime_days u ON u.place = p.num WHERE p.endpoint_id = $1`, endpointID)

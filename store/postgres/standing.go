@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
@@ -132,9 +133,12 @@ func (r *remembered) known(id string) *known {
 // load reads where the endpoints of the checks stand that are not in group, and puts it there. Versions are read before what
 // they are of: what changes in between is noticed when the group is written.
 func (db *DB) load(ctx context.Context, checks []store.Check, group map[string]*known) error {
-	wanted := map[store.PlaceKey]bool{}
+	var wanted map[store.PlaceKey]bool
 	for _, c := range checks {
 		if k := group[c.EndpointID]; k == nil || k.rows[c.Location] == nil {
+			if wanted == nil {
+				wanted = map[store.PlaceKey]bool{}
+			}
 			wanted[store.PlaceKey{EndpointID: c.EndpointID, Location: c.Location}] = true
 		}
 	}
@@ -167,6 +171,7 @@ func (db *DB) load(ctx context.Context, checks []store.Check, group map[string]*
 
 // sender is the pool or a transaction.
 type sender interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
 }
 

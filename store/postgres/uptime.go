@@ -133,10 +133,10 @@ func (k sumKey) at() time.Time { return time.Unix(k.begin, 0).UTC() }
 // sumUp merges hours that are over with what is kept of them and of their days. Nobody else writes there before the places'
 // versions have changed.
 func (db *DB) sumUp(ctx context.Context, over []store.Rollup, group map[string]*known) (sums, error) {
-	s := sums{hours: map[sumKey]*store.Rollup{}, days: map[sumKey]*store.Rollup{}}
 	if len(over) == 0 {
-		return s, nil
+		return sums{}, nil
 	}
+	s := sums{hours: map[sumKey]*store.Rollup{}, days: map[sumKey]*store.Rollup{}}
 	months := map[string]bool{}
 	for _, r := range over {
 		num := group[r.EndpointID].rows[r.Location].num

@@ -30,8 +30,10 @@ type Database struct {
 	SQL func(t testing.TB) *sql.DB
 
 	// How long the database itself takes at its fastest, for Bench to hold the store against; nil where a driver does not say.
-	// BareChecks writes so many checks (see BenchChecks) as bare rows in one transaction, BareDays reads the rows of the
-	// days of an endpoint, and BareEndpoints those of the first so many endpoints by name.
+	// BareChecks writes so many checks (see BenchChecks) as bare rows in one transaction, BareCommits each in a transaction
+	// of its own, BareDays reads the rows of the days of an endpoint, and BareEndpoints those of the first so many endpoints
+	// by name.
+	BareCommits   func(t testing.TB, n int) time.Duration
 	BareChecks    func(t testing.TB, n int) time.Duration
 	BareDays      func(t testing.TB, endpointID string) time.Duration
 	BareEndpoints func(t testing.TB, n int) time.Duration

@@ -1,0 +1,1 @@
+-- In Postgres the status of a place is of a domain from here on. SQLite knows none: there is nothing to change.
