@@ -19,11 +19,18 @@ type Kind string
 
 // The kinds of messages.
 const (
-	KindOpened   Kind = "opened"
-	KindResolved Kind = "resolved"
-	KindContract Kind = "contract" // the tool list of an MCP server changed
-	KindService  Kind = "service"  // something about this service itself
-	KindTest     Kind = "test"     // sent because somebody pressed the test button
+	KindOpened     Kind = "opened"
+	KindUpdated    Kind = "updated"    // an incident changed: its severity, its cause, or somebody acted on it
+	KindReminder   Kind = "reminder"   // it is still open
+	KindEscalation Kind = "escalation" // it is still open and nobody has acknowledged it: the first that this channel hears of it
+	KindFlapping   Kind = "flapping"   // it comes and goes: one message instead of one for each change
+	KindCalmed     Kind = "calmed"     // it no longer comes and goes
+	KindResolved   Kind = "resolved"
+	KindDigest     Kind = "digest"   // many incidents at once
+	KindContract   Kind = "contract" // the tool list of an MCP server changed
+	KindBudget     Kind = "budget"   // an objective's error budget burns too fast
+	KindService    Kind = "service"  // something about this service itself
+	KindTest       Kind = "test"     // sent because somebody pressed the test button
 )
 
 // Message is what there is to say, in words and free of any channel's markup. Every text in it is one line of valid
@@ -31,22 +38,42 @@ const (
 // sender escapes all of it. An empty text has nothing to say and is left out.
 type Message struct {
 	Kind     Kind
-	Symbol   string // 🔴 🟢 ⚪ 🔔 🟠 🟡 🔵: how it stands, at a glance
-	Title    string // "Weather is down"
-	Meaning  string // what it likely means, in a sentence
-	Endpoint string // name
-	URL      string // of the endpoint, keys cut out
-	Step     string // that failed, such as "tools/list"
-	Class    string
-	Code     string // the JSON-RPC error code or HTTP status, in digits
-	Said     string // the error in the server's own words
-	Location string // of ours, that the message is about
-	Since    time.Time
-	Until    time.Time // zero while it lasts
-	Lasted   string    // "12 minutes 4 seconds", empty while it lasts
-	Outcome  string    // "Recovered after 12 minutes 4 seconds.", empty while it lasts
-	Changes  []string  // of the tool list, one line each, the most serious first
-	Link     string    // where to look; an absolute URL
+	ID       string // of the notice: the same when the same message comes again
+	Incident string // id, the same for all messages of one incident; empty where there is none
+	Severity string // down, degraded, gated, unknown, maintenance or notice; empty where there is none
+	Open     bool   // the incident is not over
+
+	Symbol     string // 🔴 🟢 ⚪ 🔔 🟠 🟡 🔵: how it stands, at a glance
+	Title      string // "Weather is down"
+	Meaning    string // what it likely means, in a sentence
+	Update     string // what happened to the incident, in a sentence: "Acknowledged by ada."
+	Endpoint   string // name
+	URL        string // of the endpoint, keys cut out
+	Step       string // that failed, such as "tools/list"
+	Class      string
+	Code       string   // the JSON-RPC error code or HTTP status, in digits
+	Said       string   // the error in the server's own words
+	Location   string   // of ours, that the message is about
+	SeenFrom   []string // locations that see it
+	Dependents []string // names of endpoints behind this one that are not well either, and are not told of by themselves
+	Since      time.Time
+	Until      time.Time // zero while it lasts
+	Lasted     string    // "12 minutes 4 seconds", empty while it lasts
+	Outcome    string    // "Recovered after 12 minutes 4 seconds.", empty while it lasts
+	Changes    []string  // of the tool list, one line each, the most serious first
+	Items      []Item    // of a digest, the most serious first
+	Acts       bool      // people may acknowledge and snooze it, where the channel has buttons
+	Link       string    // where to look; an absolute URL
+	// Unsubscribe ends these messages for one recipient with one click (RFC 8058); an absolute URL, empty where there is none.
+	Unsubscribe string
+}
+
+// Item is one line of a digest.
+type Item struct {
+	Symbol string
+	Title  string // "Weather is down"
+	Said   string
+	Link   string
 }
 
 // NewMessage words the opening or the end of an incident. publicURL is where people reach this service; without it the

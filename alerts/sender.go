@@ -21,6 +21,9 @@ type Sender interface {
 // Receipt is what a channel gave for a message.
 type Receipt struct {
 	Ref string // to find the message again; empty where a channel has no such thing
+	// Passed means that nothing was sent: the channel has no place for a message of this kind, such as word of an
+	// acknowledgement in a channel whose messages cannot be changed.
+	Passed bool
 }
 
 // PermanentError means that a channel will never accept a message as it is.

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -14,8 +13,8 @@ type Channel struct {
 	ID       string
 	Name     string
 	Type     ChannelType
-	Settings map[string]string // what may be shown: "channel", "api_url"
-	Secrets  map[string]string // what may not: "webhook_url", "bot_token"
+	Settings map[string]string // what may be shown, by the names of ChannelType.Fields
+	Secrets  map[string]string // what may not
 	// Broken is why nothing more is sent here, in the channel's own words; empty while it works.
 	Broken    string
 	BrokenAt  *time.Time
@@ -23,74 +22,59 @@ type Channel struct {
 	UpdatedAt time.Time
 }
 
-// ChannelType says who delivers.
-type ChannelType string
-
-// ChannelSlack is Slack by incoming webhook ("webhook_url") or bot ("bot_token", "channel", optional "api_url").
-const ChannelSlack ChannelType = "slack"
-
-// channelTypes says what each type is made of. A type is added here and by a sender of its own in alerts.
-var channelTypes = map[ChannelType]func(Channel) []probe.Problem{
-	ChannelSlack: slackProblems,
-}
-
-// ChannelTypes lists the types there are, by name.
-func ChannelTypes() []ChannelType {
-	types := make([]ChannelType, 0, len(channelTypes))
-	for t := range channelTypes {
-		types = append(types, t)
-	}
-	slices.Sort(types)
-	return types
-}
-
 // Validate returns everything that is wrong with c as an Invalid, nil when it can be kept. No problem repeats a secret.
 func (c Channel) Validate() error {
-	var problems []probe.Problem
-	problems = append(problems, nameProblems("name", c.Name)...)
-	check, ok := channelTypes[c.Type]
+	problems := nameProblems("name", c.Name)
+	spec, ok := c.Type.Spec()
 	if !ok {
-		problems = append(problems, problem("type", "unknown channel type %.40q: use slack", c.Type))
+		names := make([]string, 0, len(channelSpecs))
+		for _, s := range channelSpecs {
+			names = append(names, string(s.Type))
+		}
+		problems = append(problems, problem("type", "unknown channel type %.40q: use %s", c.Type, strings.Join(names, ", ")))
 		return invalid(problems)
 	}
-	return invalid(append(problems, check(c)...))
+	return invalid(slices.Concat(problems, spec.problems(c)))
 }
 
-func slackProblems(c Channel) []probe.Problem {
-	webhook, token := c.Secrets["webhook_url"], c.Secrets["bot_token"]
+// Value returns what c has under the name of a field, secret or not.
+func (c Channel) Value(field string) string {
+	if v, ok := c.Secrets[field]; ok {
+		return v
+	}
+	return c.Settings[field]
+}
+
+// problems returns what is wrong with the fields of c.
+func (s ChannelSpec) problems(c Channel) []probe.Problem {
 	var problems []probe.Problem
-	switch {
-	case webhook == "" && token == "":
-		problems = append(problems, problem("webhook_url", "is required, or a bot_token with a channel"))
-	case webhook != "" && token != "":
-		problems = append(problems, problem("bot_token", "cannot be used together with webhook_url: choose one"))
-	case webhook != "":
-		problems = append(problems, webURLProblems("webhook_url", webhook)...)
-		if c.Settings["channel"] != "" {
-			problems = append(problems, problem("channel", "goes with bot_token only: a webhook has its own channel"))
-		}
-		if c.Settings["api_url"] != "" {
-			problems = append(problems, problem("api_url", "goes with bot_token only"))
-		}
-	default:
-		if c.Settings["channel"] == "" {
-			problems = append(problems, problem("channel", "is required with a bot_token, like #alerts or C0123456789"))
-		}
-		if strings.ContainsAny(token, " \t\r\n") {
-			problems = append(problems, problem("bot_token", "holds white space: copy it again"))
-		}
-		if u := c.Settings["api_url"]; u != "" {
-			problems = append(problems, webURLProblems("api_url", u)...)
+	for _, f := range s.Fields {
+		switch v := c.Value(f.Name); {
+		case v == "" && f.Required:
+			problems = append(problems, problem(f.Name, "is required"))
+		case v == "":
+		case len(v) > f.limit():
+			problems = append(problems, problem(f.Name, "is longer than %d bytes", f.limit()))
+		case f.Kind == FieldURL:
+			problems = append(problems, webURLProblems(f.Name, v)...)
+		case f.Kind == FieldChoice && !slices.Contains(f.Choices, v):
+			problems = append(problems, problem(f.Name, "must be one of %s", strings.Join(f.Choices, ", ")))
+		case f.Secret && f.Kind == FieldText && strings.ContainsAny(v, " \t\r\n"):
+			problems = append(problems, problem(f.Name, "holds white space: copy it again"))
 		}
 	}
+	for _, group := range []map[string]string{c.Settings, c.Secrets} {
+		for name := range group {
+			f, known := s.Field(name)
+			_, secret := c.Secrets[name]
+			if !known || f.Secret != secret {
+				problems = append(problems, problem(name, "does not belong to a channel of type %s", s.Type))
+			}
+		}
+	}
+	if s.check != nil {
+		problems = append(problems, s.check(c)...)
+	}
+	slices.SortStableFunc(problems, func(a, b probe.Problem) int { return strings.Compare(a.Field, b.Field) })
 	return problems
-}
-
-// webURLProblems checks the address of a service that we send to. It may hold a secret and is not repeated.
-func webURLProblems(field, raw string) []probe.Problem {
-	u, err := url.Parse(raw)
-	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || len(raw) > 2048 {
-		return []probe.Problem{problem(field, "must be an http or https URL with a host and without a user name")}
-	}
-	return nil
 }

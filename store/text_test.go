@@ -121,7 +121,7 @@ func TestChannelsAreCheckedByType(t *testing.T) {
 		"neither":     {store.Channel{Name: "ops", Type: store.ChannelSlack}, []string{"webhook_url"}},
 		"both":        {store.Channel{Name: "ops", Type: store.ChannelSlack, Secrets: map[string]string{"webhook_url": "https://a.example", "bot_token": "x"}}, []string{"bot_token"}},
 		"odd webhook": {store.Channel{Name: "ops", Type: store.ChannelSlack, Secrets: map[string]string{"webhook_url": "ftp://s3cret"}}, []string{"webhook_url"}},
-		"odd token":   {store.Channel{Name: "ops", Type: store.ChannelSlack, Secrets: map[string]string{"bot_token": "s3cret x"}}, []string{"channel", "bot_token"}},
+		"odd token":   {store.Channel{Name: "ops", Type: store.ChannelSlack, Secrets: map[string]string{"bot_token": "s3cret x"}}, []string{"bot_token", "channel"}},
 		"odd type":    {store.Channel{Name: " ", Type: "pigeon"}, []string{"name", "type"}},
 	} {
 		err := test.channel.Validate()
