@@ -47,6 +47,7 @@ type Message struct {
 	Title      string // "Weather is down"
 	Meaning    string // what it likely means, in a sentence
 	Update     string // what happened to the incident, in a sentence: "Acknowledged by ada."
+	Act        string // what somebody did to it, such as "acknowledged", "snoozed" or "commented"; empty when the endpoint changed
 	Endpoint   string // name
 	URL        string // of the endpoint, keys cut out
 	Step       string // that failed, such as "tools/list"
