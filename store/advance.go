@@ -27,16 +27,10 @@ func Advance(s *Standing, c Check, judge Judge, now time.Time) Advanced {
 		next, a.Contract = next.observeContract(e, c)
 	}
 	place.State = next
+	before := s.State
 	if !late {
-		s.State = judge.whole(s, votedAt(c, now))
-	}
-	switch down := s.State.Status == StatusDown; {
-	case down && s.Open == nil:
-		a.Open = openIncident(e, s.State, c)
-		a.Notices = noticesOf(*a.Open, NoticeOpened, nil, c.ended())
-	case !down && s.Open != nil && recovered(s.State.Status):
-		a.Resolve = Resolve(*s.Open, c.ended(), s.State.Since, ResolutionRecovered)
-		a.Notices = noticesOf(*s.Open, NoticeResolved, e.Channels, c.ended())
+		s.State = judge.whole(s, votedAt(c, now)).flipped(before, c.ended())
+		a.Turns = judge.course(Situation{Standing: s, Before: before, Check: c, At: now})
 	}
 	if e.ContractNotices && a.Contract != nil && a.Contract.Event != nil {
 		told, ok := place.State.ContractTold.again(c.ended())
@@ -50,9 +44,8 @@ func Advance(s *Standing, c Check, judge Judge, now time.Time) Advanced {
 
 // Advanced is what Advance works out, to be written in one transaction with the check and the standing.
 type Advanced struct {
-	Open    *Incident // to be inserted
-	Resolve *Incident // to be updated
-	Notices []Notice  // to be inserted
+	Turns   []Turn   // what becomes of incidents, with their entries and notices
+	Notices []Notice // of events, to be inserted
 
 	Contract   *NewContract    // to be inserted, with its event
 	Transcript *KeptTranscript // to be inserted
@@ -81,12 +74,6 @@ func (s State) believed(now time.Time) State {
 	return s
 }
 
-// recovered reports whether a status ends an open incident. Pending does not: an endpoint that was edited in the
-// middle of an outage has proved nothing yet. Nor does unknown: we could not tell.
-func recovered(s Status) bool {
-	return s == StatusUp || s == StatusDegraded || s == StatusGated
-}
-
 // observe notes what follows from the check alone.
 func (s State) observe(c Check) State {
 	if c.Result.StartedAt.Before(s.LastCheckAt) {
@@ -109,21 +96,6 @@ func (s State) observe(c Check) State {
 
 func (c Check) ended() time.Time { return c.Result.StartedAt.Add(c.Result.Duration) }
 
-func openIncident(e Endpoint, s State, c Check) *Incident {
-	i := &Incident{
-		ID:         NewID("inc"),
-		EndpointID: e.ID,
-		Severity:   s.Status,
-		StartedAt:  s.Since,
-		OpenedAt:   c.ended(),
-		Told:       e.Channels,
-	}
-	if s.Failure != nil {
-		i.Cause = *s.Failure
-	}
-	return i
-}
-
 // Resolve returns i as it ends at, though not before it began.
 func Resolve(i Incident, at, recoveredAt time.Time, how Resolution) *Incident {
 	end := recoveredAt
@@ -135,24 +107,6 @@ func Resolve(i Incident, at, recoveredAt time.Time, how Resolution) *Incident {
 	}
 	i.ResolvedAt, i.Resolution = &end, how
 	return &i
-}
-
-// noticesOf returns one notice for each channel that was told of the opening, also one that the endpoint no longer names:
-// who heard that it began should hear that it ended. Others are channels that hear of it as well.
-func noticesOf(i Incident, kind NoticeKind, others []string, at time.Time) []Notice {
-	channels := slices.Compact(slices.Sorted(slices.Values(slices.Concat(i.Told, others))))
-	notices := make([]Notice, 0, len(channels))
-	for _, channel := range channels {
-		notices = append(notices, Notice{
-			ID:         NewID("ntc"),
-			IncidentID: i.ID,
-			ChannelID:  channel,
-			Kind:       kind,
-			CreatedAt:  at,
-			DueAt:      at,
-		})
-	}
-	return notices
 }
 
 // eventNotices returns one notice of an event for each of the channels.
@@ -178,7 +132,8 @@ func Amend(s *Standing, after Endpoint, at time.Time) Amended {
 	before := s.Endpoint
 	if after.Paused && !before.Paused && s.Open != nil {
 		a.Resolve = Resolve(*s.Open, at, time.Time{}, ResolutionPaused)
-		a.Notices = noticesOf(*s.Open, NoticeResolved, after.Channels, at)
+		a.Notices = NoticesOf(*a.Resolve, NoticeResolved, after.Channels, at)
+		a.Entry = &Entry{ID: NewID("ent"), IncidentID: s.Open.ID, At: Stamp(at), Kind: EntryResolved, Text: "the endpoint was paused"}
 	}
 	retargeted := !before.asks(after)
 	restarted := retargeted || before.Paused && !after.Paused
@@ -203,6 +158,7 @@ func Amend(s *Standing, after Endpoint, at time.Time) Amended {
 // Amended is what Amend works out, to be written in one transaction with the endpoint and the standing.
 type Amended struct {
 	Resolve *Incident // to be updated
+	Entry   *Entry    // to be inserted
 	Notices []Notice  // to be inserted
 }
 
@@ -210,6 +166,7 @@ type Amended struct {
 func (s State) restart(at time.Time) State {
 	s.Status, s.Since, s.Failure = StatusPending, at, nil
 	s.Streak, s.Down = Streak{}, Streak{}
+	s.Flips, s.Hushed = nil, nil
 	return s
 }
 

@@ -154,7 +154,7 @@ func (c Channel) tidy() Channel {
 // Validate returns an Invalid unless s says exactly one way in which the delivery ended.
 func (s Settlement) Validate() error {
 	ways := 0
-	for _, way := range []bool{s.Sent, s.Permanent, !s.RetryAt.IsZero()} {
+	for _, way := range []bool{s.Sent, s.Passed, s.Permanent, !s.RetryAt.IsZero()} {
 		if way {
 			ways++
 		}
@@ -162,12 +162,13 @@ func (s Settlement) Validate() error {
 	if ways == 1 {
 		return nil
 	}
-	return Invalid{[]probe.Problem{problem("settlement", "must say exactly one of sent, permanent and retry, not %d", ways)}}
+	return Invalid{[]probe.Problem{problem("settlement", "must say exactly one of sent, passed, permanent and retry, not %d", ways)}}
 }
 
 // How an attempt to deliver a notice ended, as the log of attempts keeps it.
 const (
 	OutcomeSent   = "sent"
+	OutcomePassed = "passed" // nothing was sent, and nothing needs to be
 	OutcomeRetry  = "retry"
 	OutcomeFailed = "failed"
 )
@@ -177,6 +178,8 @@ func (s Settlement) Outcome() string {
 	switch {
 	case s.Sent:
 		return OutcomeSent
+	case s.Passed:
+		return OutcomePassed
 	case s.Permanent:
 		return OutcomeFailed
 	default:
@@ -189,6 +192,8 @@ func (s Settlement) Reason() string {
 	switch {
 	case s.Sent:
 		return ""
+	case s.Passed:
+		return CleanText(s.Error)
 	case s.Error == "":
 		return "no reason given"
 	default:

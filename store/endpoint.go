@@ -38,8 +38,12 @@ type Endpoint struct {
 	// must find it down for it to be down; 0 means the majority of those with a fresh result.
 	Locations []string
 	Quorum    int
-	CreatedAt time.Time
-	UpdatedAt time.Time
+	Alerting  Alerting
+	// DependsOn are the ids of endpoints that this one stands behind: while one of them is down, its own opening waits.
+	DependsOn  []string
+	Objectives []Objective
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
 }
 
 // Request is what an endpoint of kind jsonrpc is asked.
@@ -143,6 +147,7 @@ func (e Endpoint) Validate(period func(schedule string) (time.Duration, error)) 
 		add("channels", "more than %d channels", maxChannels)
 	}
 	problems = append(problems, e.locationProblems()...)
+	problems = append(problems, e.alertingProblems()...)
 	return invalid(problems)
 }
 

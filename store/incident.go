@@ -1,25 +1,80 @@
 package store
 
 import (
+	"slices"
 	"time"
 
 	"github.com/rollcallhq/rollcall/probe"
 )
 
-// Incident is a stretch in which an endpoint was not up. At most one is open per endpoint.
+// Incident is something that is wrong, or that somebody says is: from its first sign to its end. At most one of a Subject is
+// open.
 type Incident struct {
 	ID         string
-	EndpointID string
+	Kind       IncidentKind
+	Subject    string // see SubjectOf and its kin
+	EndpointID string // empty for those of a chain or a location, and for manual ones
 	Slug       string // of the endpoint, filled in by reads, as are Name and Public
 	Name       string
-	Public     bool
-	Severity   Status // StatusDown
+	Public     bool     // of the endpoint; of a manual incident, always
+	Endpoints  []string // ids of those in it, where Kind may have several; filled in by reads
+	Title      string   // of a manual incident, and of a chain or a location what it is called; else empty
+	// Severity is how serious it is, or was when it ended: StatusDown, StatusDegraded, StatusGated or StatusUnknown. Worst is the
+	// most serious that it was.
+	Severity   Status
+	Worst      Status
 	StartedAt  time.Time
 	OpenedAt   time.Time  // when it was confirmed
 	ResolvedAt *time.Time // nil while open
 	Resolution Resolution // empty while open
 	Cause      probe.Failure
-	Told       []string // ids of the channels that the opening was, or is to be, told to; filled in only where it is to be judged
+	CheckID    string   // of the check that opened it; empty where there is none
+	SeenFrom   []string // the locations that see it
+	// Flapping means that it comes and goes: it stays open until that has calmed.
+	Flapping bool
+	// What people did about it. An acknowledged incident reminds nobody, a snoozed one not before SnoozedUntil.
+	AcknowledgedAt *time.Time
+	AcknowledgedBy string
+	SnoozedUntil   *time.Time
+	Told           []string // ids of the channels that the opening was, or is to be, told to; filled in only where it is to be judged
+}
+
+// IncidentKind says what an incident is about. Kinds are stored as they are and never renamed.
+type IncidentKind string
+
+// The kinds of incidents.
+const (
+	IncidentEndpoint  IncidentKind = "endpoint"  // an endpoint is not up
+	IncidentExpiring  IncidentKind = "expiring"  // its certificate or credential ends soon
+	IncidentObjective IncidentKind = "objective" // its error budget burns too fast
+	IncidentChain     IncidentKind = "chain"     // a chain stands still: one incident for all of its endpoints
+	IncidentLocation  IncidentKind = "location"  // a location of ours has lost its network
+	IncidentManual    IncidentKind = "manual"    // somebody says so
+)
+
+// SubjectOf returns the subject of what is wrong with an endpoint itself.
+func SubjectOf(endpointID string) string { return endpointID }
+
+// SubjectOfExpiry, SubjectOfObjective, SubjectOfChain and SubjectOfLocation return those of the other kinds.
+func SubjectOfExpiry(endpointID string) string { return endpointID + "/expiring" }
+
+// SubjectOfObjective names the objective by its name, which is unique within its endpoint.
+func SubjectOfObjective(endpointID, objective string) string {
+	return endpointID + "/objective/" + objective
+}
+
+// SubjectOfChain takes a key as ChainKey makes it.
+func SubjectOfChain(key string) string { return "chain/" + key }
+
+// SubjectOfLocation takes the name of a location.
+func SubjectOfLocation(name string) string { return "location/" + name }
+
+// Shared reports whether several endpoints may be in an incident of this kind: each joins and leaves, and with the last it ends.
+func (k IncidentKind) Shared() bool { return k == IncidentChain }
+
+// Snoozed reports whether nobody is to be reminded at a time.
+func (i Incident) Snoozed(at time.Time) bool {
+	return i.SnoozedUntil != nil && at.Before(*i.SnoozedUntil)
 }
 
 // Resolution says how an incident ended.
@@ -29,6 +84,7 @@ type Resolution string
 const (
 	ResolutionRecovered Resolution = "recovered"
 	ResolutionPaused    Resolution = "paused" // somebody paused the endpoint
+	ResolutionManual    Resolution = "manual" // somebody said that it is over
 )
 
 // IncidentStatus selects open or resolved incidents.
@@ -42,10 +98,64 @@ const (
 
 // IncidentFilter selects incidents. Zero members do not select.
 type IncidentFilter struct {
-	EndpointID string
+	EndpointID string // also shared ones that it is, or was, in
 	Status     IncidentStatus
-	PublicOnly bool
+	Kinds      []IncidentKind
+	Subject    string
+	PublicOnly bool      // manual ones, and those of public endpoints
 	Since      time.Time // open then, or started since
 	Limit      int
 	Cursor     string
 }
+
+// Severities lists what an incident may be of, worst first.
+func Severities() []Status { return []Status{StatusDown, StatusGated, StatusUnknown, StatusDegraded} }
+
+// Graver reports whether one severity is more serious than another. What is no severity is the least serious.
+func Graver(a, b Status) bool { return gravity(a) > gravity(b) }
+
+func gravity(s Status) int {
+	i := slices.Index(Severities(), s)
+	if i < 0 {
+		return -1
+	}
+	return len(Severities()) - i
+}
+
+// Entry is a line of an incident's timeline.
+type Entry struct {
+	ID         string
+	IncidentID string
+	At         time.Time
+	Kind       EntryKind
+	Author     string         // who did it; empty: Rollcall itself
+	Text       string         // in words: a comment, a reason, where it was seen
+	Public     bool           // shown on status pages
+	Severity   Status         // from then on, where it changed; else empty
+	Cause      *probe.Failure // from then on, where it changed; else nil
+	// Of EntrySent and EntryFailed, which reads put in from the log of deliveries: the notice, its kind and its channel.
+	NoticeID, NoticeKind, ChannelID, ChannelName string
+}
+
+// EntryKind says what a line of a timeline tells. Kinds are stored as they are and never renamed.
+type EntryKind string
+
+// The kinds of entries.
+const (
+	EntryOpened       EntryKind = "opened"
+	EntrySeverity     EntryKind = "severity" // it got worse, or better without being over
+	EntryCause        EntryKind = "cause"    // another class or code
+	EntrySeen         EntryKind = "seen"     // other locations see it
+	EntryJoined       EntryKind = "joined"   // an endpoint came into a shared incident
+	EntryLeft         EntryKind = "left"
+	EntryFlapping     EntryKind = "flapping"
+	EntryCalmed       EntryKind = "calmed"
+	EntryContract     EntryKind = "contract" // the tool list changed meanwhile
+	EntryAcknowledged EntryKind = "acknowledged"
+	EntrySnoozed      EntryKind = "snoozed"
+	EntryComment      EntryKind = "comment"
+	EntryResolved     EntryKind = "resolved"
+	EntryReopened     EntryKind = "reopened"
+	EntrySent         EntryKind = "sent"   // a notice; made by reads
+	EntryFailed       EntryKind = "failed" // an attempt to send one; made by reads
+)

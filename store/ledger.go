@@ -48,12 +48,12 @@ type PlaceKey struct{ EndpointID, Location string }
 
 // Entries are what a group of checks changes, each in the order in which it must be written.
 type Entries struct {
-	Outcomes []Outcome  // one for each check of the group
-	Resolved []Incident // incidents open before the group, to be updated first
-	Opened   []Incident // to be inserted; some may be resolved already
+	Outcomes []Outcome // one for each check of the group
+	// Turns are what becomes of incidents, in order. The same incident may stand there more than once.
+	Turns []Turn
 	// Contracts are to be compared with those whose place they take, and inserted with their events.
 	Contracts   []NewContract
-	Notices     []Notice         // to be inserted, where their channel still exists
+	Notices     []Notice         // of events, to be inserted, where their channel still exists
 	Checks      []Check          // to be inserted
 	Transcripts []KeptTranscript // to be inserted
 	Places      []Place          // to be updated, by endpoint and location
@@ -62,7 +62,7 @@ type Entries struct {
 	Hours []Rollup
 }
 
-// EndpointState is what the places of one endpoint add up to: Status, Since and Failure.
+// EndpointState is what the places of one endpoint add up to: Status, Since, Failure, Flips and Hushed.
 type EndpointState struct {
 	EndpointID string
 	State      State
@@ -70,7 +70,7 @@ type EndpointState struct {
 
 // Enter judges the checks in the order given. It changes the ledger, which is of no use afterwards.
 func (l *Ledger) Enter(checks []Check, judge Judge) Entries {
-	g := group{Ledger: l, incidents: map[string]*Incident{}, before: map[string]State{}, places: map[PlaceKey]bool{}}
+	g := group{Ledger: l, before: map[string]State{}, places: map[PlaceKey]bool{}}
 	if l.Kept == nil {
 		l.Kept = map[Slot]bool{}
 	}
@@ -89,9 +89,7 @@ type group struct {
 	contracts []NewContract
 	spoken    []KeptTranscript
 	over      []Rollup
-	opened    []string // ids
-	resolved  []string // ids of those not opened in this group
-	incidents map[string]*Incident
+	turns     []Turn
 	before    map[string]State // of the endpoints of the group
 	places    map[PlaceKey]bool
 }
@@ -118,7 +116,7 @@ func (g *group) enter(c Check, judge Judge) Outcome {
 	}
 	a := Advance(standing, c, judge, g.Now)
 	place := standing.place(c.Location)
-	g.count(place, c)
+	g.count(place, c, judge)
 	g.notices = append(g.notices, a.Notices...)
 	out.Kept, out.State, out.Notices = true, place.State, len(a.Notices)
 	if a.Contract != nil {
@@ -127,30 +125,32 @@ func (g *group) enter(c Check, judge Judge) Outcome {
 	if a.Transcript != nil {
 		g.spoken = append(g.spoken, *a.Transcript)
 	}
-	if a.Open != nil {
-		out.Opened = a.Open.ID
-		standing.Open = a.Open
-		g.incidents[a.Open.ID] = a.Open
-		g.opened = append(g.opened, a.Open.ID)
-	}
-	if a.Resolve != nil {
-		out.Resolved = a.Resolve.ID
-		standing.Open = nil
-		if g.incidents[a.Resolve.ID] == nil {
-			g.resolved = append(g.resolved, a.Resolve.ID)
+	g.turns = append(g.turns, a.Turns...)
+	for _, t := range a.Turns {
+		out.Notices += len(t.Notices)
+		standing.take(t)
+		switch {
+		case t.Incident.Kind != IncidentEndpoint:
+		case t.Opens:
+			out.Opened = t.Incident.ID
+		case t.Incident.ResolvedAt != nil:
+			out.Resolved = t.Incident.ID
 		}
-		g.incidents[a.Resolve.ID] = a.Resolve
 	}
 	return out
 }
 
 // count adds c to the running hour of its place. The first check of another hour ends the one before; a check of an hour
 // that is long over counts there.
-func (g *group) count(p *Place, c Check) {
+func (g *group) count(p *Place, c Check, judge Judge) {
+	add := func(r *Rollup) { r.Add(c.Result) }
+	if judge.Maintained != nil && judge.Maintained(c.EndpointID, c.Result.StartedAt) {
+		add = (*Rollup).AddMaintained
+	}
 	hour := HourOf(c.Result.StartedAt)
 	if running := p.Hour.Begin; hour.Before(running) && !running.After(g.Now.Add(clockSlack)) {
 		past := Rollup{EndpointID: p.EndpointID, Location: p.Location, Begin: hour}
-		past.Add(c.Result)
+		add(&past)
 		g.over = append(g.over, past)
 		return
 	}
@@ -160,18 +160,12 @@ func (g *group) count(p *Place, c Check) {
 		}
 		p.Hour = Rollup{EndpointID: p.EndpointID, Location: p.Location, Begin: hour}
 	}
-	p.Hour.Add(c.Result)
+	add(&p.Hour)
 }
 
 func (g *group) entries() Entries {
 	e := Entries{
-		Outcomes: g.outcomes, Contracts: g.contracts, Notices: g.notices, Checks: g.checks, Transcripts: g.spoken, Hours: g.over,
-	}
-	for _, id := range g.resolved {
-		e.Resolved = append(e.Resolved, *g.incidents[id])
-	}
-	for _, id := range g.opened {
-		e.Opened = append(e.Opened, *g.incidents[id])
+		Outcomes: g.outcomes, Turns: g.turns, Contracts: g.contracts, Notices: g.notices, Checks: g.checks, Transcripts: g.spoken, Hours: g.over,
 	}
 	e.Places = make([]Place, 0, len(g.places))
 	for _, key := range slices.SortedFunc(maps.Keys(g.places), PlaceKey.compare) {
@@ -187,7 +181,9 @@ func (g *group) entries() Entries {
 
 // sameWhole reports whether two states are the same in what places add up to.
 func sameWhole(a, b State) bool {
-	return a.Status == b.Status && a.Since.Equal(b.Since) && (a.Failure == b.Failure || a.Failure != nil && b.Failure != nil && *a.Failure == *b.Failure)
+	return a.Status == b.Status && a.Since.Equal(b.Since) && slices.Equal(a.Flips, b.Flips) &&
+		(a.Hushed == nil) == (b.Hushed == nil) &&
+		(a.Failure == b.Failure || a.Failure != nil && b.Failure != nil && *a.Failure == *b.Failure)
 }
 
 func (k PlaceKey) compare(o PlaceKey) int {

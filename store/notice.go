@@ -7,17 +7,26 @@ type NoticeKind string
 
 // The kinds of notices.
 const (
-	NoticeOpened   NoticeKind = "opened"
-	NoticeResolved NoticeKind = "resolved"
-	NoticeContract NoticeKind = "contract" // the tool list of an MCP server changed
-	NoticeService  NoticeKind = "service"  // something about this service itself
+	NoticeOpened     NoticeKind = "opened"
+	NoticeUpdated    NoticeKind = "updated"    // an incident changed, or somebody acted on it: EntryID says how
+	NoticeReminder   NoticeKind = "reminder"   // it is still open: kept ahead, due when it is to be said
+	NoticeEscalation NoticeKind = "escalation" // likewise, for the channels of a later step
+	NoticeFlapping   NoticeKind = "flapping"
+	NoticeCalmed     NoticeKind = "calmed"
+	NoticeResolved   NoticeKind = "resolved"
+	NoticeContract   NoticeKind = "contract" // the tool list of an MCP server changed
+	NoticeService    NoticeKind = "service"  // something about this service itself
 )
+
+// Ahead reports whether notices of this kind are kept before they are due, and taken back when there is no need of them.
+func (k NoticeKind) Ahead() bool { return k == NoticeReminder || k == NoticeEscalation }
 
 // Notice is word of a change that one channel still has to hear.
 type Notice struct {
 	ID         string
 	IncidentID string // empty when it tells of an event
 	EventID    string // empty when it tells of an incident
+	EntryID    string // the line of the timeline that it tells of; may be empty
 	ChannelID  string
 	Kind       NoticeKind
 	CreatedAt  time.Time
@@ -27,25 +36,61 @@ type Notice struct {
 
 // Delivery is a leased notice with everything needed to word and send it.
 type Delivery struct {
-	Notice   Notice
+	Notice Notice
+	// Later are the other notices about the same incident that wait for the same channel and are due, oldest first. They are
+	// leased and settled along with Notice: one message tells all of them.
+	Later    []Notice
 	LeaseID  string   // to be handed back with the settlement
-	Incident Incident // zero when the notice tells of an event
+	Incident Incident // as it is at present; zero when the notice tells of an event
+	Entry    *Entry   // that the last of the notices tells of; nil when none names one
 	Event    *Event   // nil when the notice tells of an incident
-	Endpoint Endpoint
-	Channel  Channel
+	Endpoint Endpoint // zero when it is about none, or about several
+	// Dependents are the names of endpoints that stand behind Endpoint and whose own opening waits for it.
+	Dependents   []string
+	Channel      Channel
+	Subscription *Subscription // nil when Channel is one of the team's
 	// Ref is what the channel answered to the opening notice of the same incident, empty when there was none: with a
 	// Slack bot, the message to update.
 	Ref string
 }
 
-// Settlement says how a delivery ended. Exactly one of Sent, Permanent and RetryAt says what is next.
+// Settlement says how a delivery ended. Exactly one of Sent, Passed, Permanent and RetryAt says what is next.
 type Settlement struct {
 	NoticeID  string
+	Later     []string // ids of Delivery.Later, settled likewise
 	LeaseID   string
 	At        time.Time
 	Sent      bool
+	Passed    bool      // nothing was sent: the channel has no place for it, or nobody has to hear it any more; Error may say why
 	Permanent bool      // it will never work: the channel is broken
 	RetryAt   time.Time // try again then
+	Deferred  bool      // with RetryAt: nothing was tried, it is not an attempt
 	Ref       string    // with Sent: what the channel gave to find the message again
 	Error     string    // with Permanent and RetryAt, without secrets
+	Took      time.Duration
+	// Next is when the next reminder of the incident is due, after one was sent to a channel; zero: none.
+	Next time.Time
+}
+
+// Attempt is one line of the log of deliveries.
+type Attempt struct {
+	NoticeID   string
+	ChannelID  string
+	Kind       NoticeKind
+	IncidentID string // empty where there is none, as the next
+	Slug       string // of the endpoint
+	Name       string
+	Number     int // of the attempt, from 1
+	At         time.Time
+	Outcome    string // OutcomeSent and its kin
+	Error      string
+	Took       time.Duration
+}
+
+// AttemptFilter selects attempts. Zero members do not select.
+type AttemptFilter struct {
+	ChannelID  string
+	IncidentID string
+	Limit      int
+	Cursor     string
 }

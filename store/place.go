@@ -17,10 +17,13 @@ type Place struct {
 // Standing is where an endpoint stands before a check. Headers and options need not be filled in.
 type Standing struct {
 	Endpoint Endpoint
-	// State is what its places add up to: of it only Status, Since and Failure are kept. See [Overview] for the rest.
-	State  State
-	Open   *Incident // nil when there is none
-	Places []Place   // by location; one that has no check yet may be missing
+	// State is what its places add up to: of it only Status, Since, Failure, Flips and Hushed are kept. See [Overview] for the
+	// rest.
+	State State
+	Open  *Incident // of kind endpoint; nil when there is none
+	// Others are the open incidents of other kinds that the endpoint is in: expiring, chain, objective.
+	Others []Incident
+	Places []Place // by location; one that has no check yet may be missing
 }
 
 // place returns the place of a location, which it makes when it is missing.
@@ -32,6 +35,21 @@ func (s *Standing) place(location string) *Place {
 		s.Places = slices.Insert(s.Places, i, p)
 	}
 	return &s.Places[i]
+}
+
+// take notes what became of an incident.
+func (s *Standing) take(t Turn) {
+	if t.Incident.Kind == IncidentEndpoint {
+		s.Open = nil
+		if t.Incident.ResolvedAt == nil {
+			s.Open = &t.Incident
+		}
+		return
+	}
+	s.Others = slices.DeleteFunc(slices.Clone(s.Others), func(o Incident) bool { return o.Subject == t.Incident.Subject })
+	if t.Incident.ResolvedAt == nil && !t.Leaves {
+		s.Others = append(s.Others, t.Incident)
+	}
 }
 
 // leads reports whether the place of a location is the one that speaks for all where one is enough: the first by name of
@@ -79,6 +97,11 @@ type Judge struct {
 	// Vote says what the places of an endpoint add up to, s being what they added up to before: Status, Since and Failure.
 	// It is asked only where there is more than one place; a lone one is believed. Nil will do where there never is.
 	Vote func(e Endpoint, s State, places []Place, at time.Time) State
+	// Course says what becomes of the incidents of an endpoint. Nil will do where only down is told, without anything more: see
+	// plainCourse.
+	Course func(Situation) []Turn
+	// Maintained reports whether an endpoint is under maintenance at a time; nil: never.
+	Maintained func(endpointID string, at time.Time) bool
 }
 
 // whole returns what the places of a standing add up to. Places that the endpoint is no longer probed from have no say.
@@ -91,7 +114,7 @@ func (j Judge) whole(s *Standing, at time.Time) State {
 	case len(places) > 1:
 		w = j.Vote(s.Endpoint, s.State, places, at)
 	}
-	return State{Status: w.Status, Since: w.Since, Failure: w.Failure}
+	return State{Status: w.Status, Since: w.Since, Failure: w.Failure, Flips: s.State.Flips, Hushed: s.State.Hushed}
 }
 
 // Merged returns what there is to say about an endpoint as one state: Status, Since and Failure of all its places

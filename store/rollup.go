@@ -25,6 +25,9 @@ type Rollup struct {
 // maxClasses bounds the classes of one roll-up. An endpoint fails in a few ways; what is beyond is in Counts alone.
 const maxClasses = 32
 
+// AddMaintained counts one check that was made while the endpoint was under maintenance.
+func (h *Rollup) AddMaintained() { h.Counts.Maintenance++ }
+
 // Add counts one check.
 func (h *Rollup) Add(r probe.Result) {
 	h.Counts.Add(r.Verdict)
@@ -69,16 +72,24 @@ func HourOf(t time.Time) time.Time { return t.UTC().Truncate(time.Hour) }
 // DayOf returns the beginning of the day, in UTC, in which t lies.
 func DayOf(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// rollupVersion is the first byte of an encoded roll-up.
-const rollupVersion = 1
+// The first byte of an encoded roll-up: of five counts, or of six where there are any under maintenance.
+const (
+	rollupVersion    = 1
+	rollupMaintained = 2
+)
 
 var errRollup = errors.New("read roll-up: not a roll-up")
 
 // MarshalBinary encodes what h counted, but neither whose nor of when it is: a byte with the version, the counts, the
 // classes with how many there are first, the latencies as Latencies.MarshalBinary returns them.
 func (h Rollup) MarshalBinary() ([]byte, error) {
-	data := append(make([]byte, 0, 512), rollupVersion)
-	for _, n := range h.Counts.all() {
+	counts := h.Counts.all()
+	version, written := byte(rollupVersion), counts[:5]
+	if h.Counts.Maintenance > 0 {
+		version, written = rollupMaintained, counts[:]
+	}
+	data := append(make([]byte, 0, 512), version)
+	for _, n := range written {
 		data = binary.AppendUvarint(data, uint64(n))
 	}
 	data = binary.AppendUvarint(data, uint64(len(h.Classes)))
@@ -97,19 +108,24 @@ func (h *Rollup) UnmarshalBinary(data []byte) error {
 	if len(data) == 0 {
 		return nil
 	}
-	if data[0] != rollupVersion {
+	var counts [6]int
+	known := 5
+	switch data[0] {
+	case rollupVersion:
+	case rollupMaintained:
+		known = len(counts)
+	default:
 		return fmt.Errorf("read roll-up: version %d is not known", data[0])
 	}
 	rest := data[1:]
-	var counts [5]int
-	for i := range counts {
+	for i := range known {
 		n, after, ok := cutCount(rest)
 		if !ok {
 			return errRollup
 		}
 		counts[i], rest = n, after
 	}
-	h.Counts = Counts{counts[0], counts[1], counts[2], counts[3], counts[4]}
+	h.Counts = Counts{counts[0], counts[1], counts[2], counts[3], counts[4], counts[5]}
 	classes, rest, ok := cutCount(rest)
 	if !ok || classes > maxClasses {
 		return errRollup
@@ -169,6 +185,8 @@ type Counts struct {
 	Down     int `json:"down"`
 	Gated    int `json:"gated"`
 	Unknown  int `json:"unknown"`
+	// Maintenance are those made while the endpoint was under maintenance, whatever they found: they count neither way.
+	Maintenance int `json:"maintenance,omitempty"`
 }
 
 // Add counts one verdict.
@@ -189,14 +207,18 @@ func (c *Counts) Add(v probe.Verdict) {
 
 // Plus returns the sum of two counts.
 func (c Counts) Plus(d Counts) Counts {
-	return Counts{c.Up + d.Up, c.Degraded + d.Degraded, c.Down + d.Down, c.Gated + d.Gated, c.Unknown + d.Unknown}
+	return Counts{
+		c.Up + d.Up, c.Degraded + d.Degraded, c.Down + d.Down, c.Gated + d.Gated, c.Unknown + d.Unknown, c.Maintenance + d.Maintenance,
+	}
 }
 
 // all are the counts in the order of the members.
-func (c Counts) all() [5]int { return [5]int{c.Up, c.Degraded, c.Down, c.Gated, c.Unknown} }
+func (c Counts) all() [6]int {
+	return [6]int{c.Up, c.Degraded, c.Down, c.Gated, c.Unknown, c.Maintenance}
+}
 
 // Total is the number of checks counted.
-func (c Counts) Total() int { return c.Up + c.Degraded + c.Down + c.Gated + c.Unknown }
+func (c Counts) Total() int { return c.Up + c.Degraded + c.Down + c.Gated + c.Unknown + c.Maintenance }
 
 // Uptime returns the share of checks that found the endpoint answering, in per cent, and whether there is one: gated
 // and unknown checks count neither way.

@@ -63,6 +63,13 @@ type State struct {
 	// ContractTold is how many changes of contracts channels were told of, and since when.
 	ContractTold Told
 
+	// Flips are when the whole of the places last turned from well to not well or back, the latest last: those of the last
+	// hour, at most maxFlips. Empty for the state of a place.
+	Flips []time.Time
+	// Hushed is the incident about the endpoint that somebody declared over although it was not: nothing is opened until the
+	// endpoint is up, or worse. Nil as a rule, and for the state of a place.
+	Hushed *Hushed
+
 	// TranscriptAt is when the check started whose transcript is kept as that of the last good one.
 	TranscriptAt time.Time
 }
@@ -108,3 +115,12 @@ func (o Overview) Status() Status {
 	}
 	return o.State.Status
 }
+
+// Hushed is an incident that somebody declared over.
+type Hushed struct {
+	IncidentID string `json:"incident"`
+	Severity   Status `json:"severity"`
+}
+
+// maxFlips bounds State.Flips.
+const maxFlips = 20

@@ -44,6 +44,11 @@ type Store interface {
 	// another's by now, is passed over; its Outcome says so. A check of a paused endpoint is kept but not judged. The judge
 	// sees endpoints without their headers and options.
 	//
+	// What becomes of incidents (Turn) is written along: incidents, entries of their timelines, notices of the channels that still
+	// exist, and where Turn.Tells, one notice for each confirmed subscription that wants it (Subscription.Wants; from the public
+	// only of public endpoints): NoticeOpened for one that has not heard of the incident, else Tells. What is resolved is told to
+	// those only who heard of the opening.
+	//
 	// A tool list that is new, or holds after it was seen on two checks in a row, is kept as a contract, with what changed
 	// and an event on the timeline; with ContractNotices also with one notice per channel. A transcript is kept of a check
 	// that was not up, at most MaxBadTranscripts for each place, and of the last good one, replaced every ten minutes.
@@ -79,6 +84,28 @@ type Store interface {
 	// Incidents lists newest first.
 	Incidents(ctx context.Context, f IncidentFilter) (Page[Incident], error)
 	Incident(ctx context.Context, id string) (Incident, error)
+	// Timeline returns what happened to an incident, oldest first: its entries, changes of the tool list meanwhile, and what was
+	// sent of it or could not be.
+	Timeline(ctx context.Context, incidentID string) ([]Entry, error)
+	// Act does something about an incident (see Incident.Take) and tells the channels that were told of it, and with a public
+	// text the subscriptions. A reopened incident clashes with one of the same Subject that is open. Resolving one about an
+	// endpoint that is not up hushes it (State.Hushed).
+	Act(ctx context.Context, incidentID string, a Act) (Incident, error)
+	// Raise opens an incident that no check tells of: about a location, an objective, or by hand. It fills in ID, and Subject
+	// of a manual one, keeps an EntryOpened by the author with the text, and notices for the channels, and says whether it did:
+	// one of the same Subject that is open already is returned as it is.
+	Raise(ctx context.Context, i Incident, author, text string, channels []string) (Incident, bool, error)
+	// Clear ends the open incident of a subject and tells those who were told of it; ErrNotFound when none is open.
+	Clear(ctx context.Context, subject string, at time.Time, how Resolution, text string) (Incident, error)
+
+	// CreateMaintenance keeps a valid stretch of maintenance; it fills in ID, CreatedAt and UpdatedAt. Endpoints are ids.
+	CreateMaintenance(ctx context.Context, m Maintenance) (Maintenance, error)
+	// UpdateMaintenance works as UpdateEndpoint.
+	UpdateMaintenance(ctx context.Context, id string, change func(*Maintenance) error) (Maintenance, error)
+	DeleteMaintenance(ctx context.Context, id string) error
+	Maintenance(ctx context.Context, id string) (Maintenance, error)
+	// Maintenances lists those that are not over at a time, the zero time: all, by StartsAt.
+	Maintenances(ctx context.Context, after time.Time) ([]Maintenance, error)
 
 	// CreateChannel validates and keeps a channel; it fills in ID, CreatedAt and UpdatedAt. Names of channels are unique
 	// without regard to case.
@@ -91,17 +118,41 @@ type Store interface {
 	Channel(ctx context.Context, id string) (Channel, error)
 	Channels(ctx context.Context) ([]Channel, error) // by name
 
-	// LeaseNotices hands out at most limit notices that are due at now and leases them until now+lease, so that no
-	// other caller gets them meanwhile; expired leases fall due again. For each (incident, channel) only the oldest
-	// unsettled notice is handed out: a resolution never overtakes its opening. Notices of broken channels wait.
-	// It takes no write lock when nothing is due. The endpoints of the deliveries come without headers and options.
-	LeaseNotices(ctx context.Context, now time.Time, lease time.Duration, limit int) ([]Delivery, error)
-	// SettleNotice ends a lease: it logs the attempt and marks the notice sent, failed for good, or due again. A
-	// permanent failure also marks the channel broken, with the reason. ErrNotFound when somebody else has leased the
-	// notice since: a lease that merely ran out may still be settled.
+	// LeaseNotices hands out at most limit deliveries that are due at now and leases them until now+lease, so that no other
+	// caller gets them meanwhile; expired leases fall due again. For each (incident, channel) all notices that are due are one
+	// delivery: a resolution never overtakes its opening. One caller (holder) has the notices of a channel at a time, for a
+	// channel is paced by whoever sends: those of a channel of which another one holds a lease wait. Notices of broken channels
+	// wait. The opening of an endpoint that stands behind one that is down (an open incident of severity down) waits. It takes
+	// no write lock when nothing is due. The endpoints of the deliveries come without headers and options.
+	LeaseNotices(ctx context.Context, holder string, now time.Time, lease time.Duration, limit int) ([]Delivery, error)
+	// SettleNotice ends a lease: it logs the attempt and marks the notice and those later ones that went along sent, passed,
+	// failed for good, or due again. A permanent failure also marks the channel broken, with the reason. ErrNotFound when
+	// somebody else has leased the notice since: a lease that merely ran out may still be settled.
 	SettleNotice(ctx context.Context, s Settlement) error
+	// Resend has a notice that was sent, passed or failed for good be sent once more, at now; Conflict when it waits.
+	Resend(ctx context.Context, noticeID string, now time.Time) error
+	// Attempts lists the log of deliveries, newest first.
+	Attempts(ctx context.Context, f AttemptFilter) (Page[Attempt], error)
 	// PendingNotices counts notices that are neither sent nor failed for good.
 	PendingNotices(ctx context.Context) (int, error)
+
+	// CreateSubscription keeps a valid subscription with its channel; it fills in ID and CreatedAt. Conflict when the same
+	// address is subscribed already by somebody of the same kind (public, or this member), in any case of letters.
+	CreateSubscription(ctx context.Context, s Subscription) (Subscription, error)
+	// UpdateSubscription works as UpdateEndpoint. A change of Channel clears Broken.
+	UpdateSubscription(ctx context.Context, id string, change func(*Subscription) error) (Subscription, error)
+	DeleteSubscription(ctx context.Context, id string) error // with its waiting notices
+	Subscription(ctx context.Context, id string) (Subscription, error)
+	// SubscriptionByToken finds one by ConfirmHash or ManageHash.
+	SubscriptionByToken(ctx context.Context, hash []byte) (Subscription, error)
+	// Subscriptions lists newest first.
+	Subscriptions(ctx context.Context, f SubscriptionFilter) (Page[Subscription], error)
+	// PruneSubscriptions removes those never confirmed that were made before a time.
+	PruneSubscriptions(ctx context.Context, before time.Time) (int, error)
+
+	// Tally adds up the checks of an endpoint that started at since or later, at all locations. Those made under maintenance do
+	// not count.
+	Tally(ctx context.Context, endpointID string, since time.Time, under time.Duration) (Tally, error)
 
 	// CreateFirstUser keeps the first user and spends the setup token, atomically: ErrNotFound when the token is not
 	// the current one, Conflict when there is a user already.

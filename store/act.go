@@ -1,0 +1,110 @@
+package store
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rollcallhq/rollcall/probe"
+)
+
+// Act is something that somebody does about an incident.
+type Act struct {
+	Kind   ActKind
+	Author string    // required: a user's name, a token's, or who clicked in Slack
+	At     time.Time // required
+	Text   string    // a comment, or a reason; required for ActComment
+	Public bool      // the text is shown on status pages
+	Until  time.Time // required for ActSnooze
+}
+
+// ActKind says what is done.
+type ActKind string
+
+// The kinds of acts.
+const (
+	ActAcknowledge ActKind = "acknowledge" // somebody looks after it: reminders and escalation stop
+	ActSnooze      ActKind = "snooze"      // no reminder and no escalation before Until
+	ActComment     ActKind = "comment"
+	ActResolve     ActKind = "resolve" // it is over, whatever checks say; worse, and a new outage, open it again
+	ActReopen      ActKind = "reopen"  // it is not
+)
+
+// Bounds of an act.
+const (
+	maxComment = 4000 // characters
+	maxSnooze  = 30 * 24 * time.Hour
+)
+
+// Validate returns everything that is wrong with a as an Invalid.
+func (a Act) Validate() error {
+	var problems []probe.Problem
+	switch a.Kind {
+	case ActAcknowledge, ActResolve, ActReopen:
+	case ActSnooze:
+		if left := a.Until.Sub(a.At); left <= 0 || left > maxSnooze {
+			problems = append(problems, problem("until", "must lie ahead, by at most 30 days"))
+		}
+	case ActComment:
+		if strings.TrimSpace(a.Text) == "" {
+			problems = append(problems, problem("text", "is required"))
+		}
+	default:
+		problems = append(problems, problem("act", "must be acknowledge, snooze, comment, resolve or reopen"))
+	}
+	if utf8.RuneCountInString(a.Text) > maxComment {
+		problems = append(problems, problem("text", "is longer than %d characters", maxComment))
+	}
+	if a.Author == "" {
+		problems = append(problems, problem("author", "is required"))
+	}
+	return invalid(problems)
+}
+
+// Acted is what an act does to an incident, to be written in one transaction: see [Incident.Take].
+type Acted struct {
+	Incident Incident
+	Entry    Entry
+	Kind     NoticeKind // NoticeUpdated, or NoticeResolved: what those who were told of the opening hear
+	// Withdraw has notices that remind or escalate taken back, Defer has them put off until then.
+	Withdraw bool
+	Defer    time.Time
+}
+
+// Take returns what an act makes of an incident, worked out without a database. Conflict when it makes no sense: what is over
+// can only be commented on and reopened, what is open not be reopened.
+func (i Incident) Take(a Act) (Acted, error) {
+	open := i.ResolvedAt == nil
+	if !open && a.Kind != ActComment && a.Kind != ActReopen {
+		return Acted{}, Conflict{"act", "comes too late: the incident is over; reopen it first"}
+	}
+	if open && a.Kind == ActReopen {
+		return Acted{}, Conflict{"act", "is of no use: the incident is open"}
+	}
+	out := Acted{Incident: i, Kind: NoticeUpdated}
+	out.Entry = Entry{
+		ID: NewID("ent"), IncidentID: i.ID, At: Stamp(a.At), Author: CleanText(a.Author), Text: CleanText(a.Text), Public: a.Public,
+	}
+	at := Stamp(a.At)
+	switch a.Kind {
+	case ActAcknowledge:
+		out.Entry.Kind, out.Withdraw = EntryAcknowledged, true
+		out.Incident.AcknowledgedAt, out.Incident.AcknowledgedBy = &at, out.Entry.Author
+	case ActSnooze:
+		until := Stamp(a.Until)
+		out.Entry.Kind, out.Defer, out.Incident.SnoozedUntil = EntrySnoozed, until, &until
+		if out.Entry.Text == "" {
+			out.Entry.Text = "until " + until.Format("2006-01-02 15:04 MST")
+		}
+	case ActComment:
+		out.Entry.Kind = EntryComment
+	case ActResolve:
+		out.Entry.Kind, out.Kind, out.Withdraw = EntryResolved, NoticeResolved, true
+		out.Incident = *Resolve(i, at, at, ResolutionManual)
+	case ActReopen:
+		out.Entry.Kind = EntryReopened
+		out.Incident.ResolvedAt, out.Incident.Resolution = nil, ""
+		out.Incident.AcknowledgedAt, out.Incident.AcknowledgedBy, out.Incident.SnoozedUntil = nil, "", nil
+	}
+	return out, nil
+}

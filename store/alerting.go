@@ -1,0 +1,91 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rollcallhq/rollcall/probe"
+)
+
+// Alerting says who hears what of an endpoint, and when. The zero value is the default in each member.
+type Alerting struct {
+	// Notify are the severities that are told; nil means DefaultNotify. Incidents of other severities are kept and shown only.
+	Notify []Status `json:"notify,omitempty"`
+	// UnknownAfter is how long an endpoint must be unknown for that to be an incident; 0 means DefaultUnknownAfter.
+	UnknownAfter time.Duration `json:"unknown_after,omitempty"` // in nanoseconds as JSON, as the next
+	// RemindEvery is how often its channels are told that an incident is still open; 0: never.
+	RemindEvery time.Duration `json:"remind_every,omitempty"`
+	// FlapChanges is how many changes between well and not well within an hour make an incident a flapping one; 0 means
+	// DefaultFlapChanges.
+	FlapChanges int `json:"flap_changes,omitempty"`
+	// Escalation are the channels that are told beside Endpoint.Channels when nobody has acknowledged in time.
+	Escalation []EscalationStep `json:"escalation,omitempty"`
+}
+
+// EscalationStep is who else hears of an incident that nobody has acknowledged.
+type EscalationStep struct {
+	After    time.Duration `json:"after"`    // since it opened, in nanoseconds as JSON
+	Channels []string      `json:"channels"` // ids
+}
+
+// The defaults of Alerting. Degraded is not told unless somebody asks for it: most who are merely slow get well by themselves.
+const (
+	DefaultUnknownAfter = 30 * time.Minute
+	DefaultFlapChanges  = 6
+)
+
+// DefaultNotify are the severities that are told where an endpoint does not say otherwise.
+func DefaultNotify() []Status { return []Status{StatusDown, StatusGated, StatusUnknown} }
+
+// Tells reports whether an incident of a severity is told.
+func (a Alerting) Tells(severity Status) bool {
+	if a.Notify == nil {
+		return slices.Contains(DefaultNotify(), severity)
+	}
+	return slices.Contains(a.Notify, severity)
+}
+
+// Bounds of an endpoint's alerting.
+const (
+	maxEscalation = 10
+	maxAfter      = 7 * 24 * time.Hour
+	minRemind     = 5 * time.Minute
+	maxParents    = 20
+)
+
+func (e Endpoint) alertingProblems() []probe.Problem {
+	var problems []probe.Problem
+	add := func(field, format string, args ...any) { problems = append(problems, problem(field, format, args...)) }
+	a := e.Alerting
+	for i, s := range a.Notify {
+		if !slices.Contains(Severities(), s) || slices.Contains(a.Notify[:i], s) {
+			add(fmt.Sprintf("notify[%d]", i), "must be one of down, gated, unknown and degraded, each once")
+		}
+	}
+	if a.UnknownAfter < 0 || a.UnknownAfter > maxAfter {
+		add("unknown_after", "must be between 0s and %s", maxAfter)
+	}
+	if a.RemindEvery != 0 && (a.RemindEvery < minRemind || a.RemindEvery > maxAfter) {
+		add("remind_every", "must be 0s, for never, or between %s and %s", minRemind, maxAfter)
+	}
+	if a.FlapChanges < 0 || a.FlapChanges == 1 || a.FlapChanges > maxFlips {
+		add("flap_changes", "must be 0, for %d, or between 2 and %d", DefaultFlapChanges, maxFlips)
+	}
+	if len(a.Escalation) > maxEscalation {
+		add("escalation", "has more than %d steps", maxEscalation)
+	}
+	for i, step := range a.Escalation {
+		field := fmt.Sprintf("escalation[%d]", i)
+		if step.After <= 0 || step.After > maxAfter || i > 0 && step.After <= a.Escalation[i-1].After {
+			add(field+".after", "must be later than the step before and at most %s", maxAfter)
+		}
+		if len(step.Channels) == 0 || len(step.Channels) > maxChannels {
+			add(field+".channels", "must name between 1 and %d channels", maxChannels)
+		}
+	}
+	if len(e.DependsOn) > maxParents {
+		add("depends_on", "names more than %d endpoints", maxParents)
+	}
+	return append(problems, objectiveProblems(e.Objectives)...)
+}

@@ -1,0 +1,150 @@
+package store
+
+import (
+	"slices"
+	"time"
+)
+
+// Situation is what the rule for incidents looks at: an endpoint after a check.
+type Situation struct {
+	// Standing is the endpoint with what its places add up to after the check, and its open incidents as they were before it.
+	Standing *Standing
+	Before   State // what the places added up to before
+	Check    Check
+	At       time.Time // by the clock of whoever writes
+}
+
+// Turn is what becomes of one incident by a check, worked out by Judge.Course.
+type Turn struct {
+	// Incident is how it is from here on. One that is not there yet has ID, Kind, Subject, StartedAt and OpenedAt filled in.
+	Incident Incident
+	// Opens means that it is to be inserted. Where one of its subject is open already, which only happens to a shared one, the
+	// endpoint joins that one, and channels hear of it that have not yet.
+	Opens bool
+	// Leaves means that the endpoint is no longer in a shared incident. With the last that leaves, it is over, at
+	// *Incident.ResolvedAt, and Notices are kept only then.
+	Leaves bool
+	// Reopens means that it was resolved by somebody, and is open again.
+	Reopens bool
+	Entries []Entry  // in order; IDs are filled in by the store
+	Notices []Notice // of the endpoint's channels; likewise, ChannelID, Kind and DueAt are filled in
+	// Tells is what those who have subscribed hear, NoticeOpened when they have not heard of the incident before; empty: nothing.
+	// Told means that the severity is one that the endpoint tells: those who named no severities go by that.
+	Tells    NoticeKind
+	Told     bool
+	Withdraw bool // notices that remind or escalate and are not sent yet are taken back
+}
+
+// course returns what becomes of the incidents of a situation, with every id filled in. Under maintenance nothing opens and
+// nothing is told but the end of what was told before.
+func (j Judge) course(s Situation) []Turn {
+	rule := j.Course
+	if rule == nil {
+		rule = plainCourse
+	}
+	turns := rule(s)
+	if j.Maintained != nil && j.Maintained(s.Standing.Endpoint.ID, s.Check.Result.StartedAt) {
+		turns = slices.DeleteFunc(turns, func(t Turn) bool { return t.Opens || t.Reopens })
+		for i := range turns {
+			turns[i].Notices = slices.DeleteFunc(turns[i].Notices, func(n Notice) bool { return n.Kind != NoticeResolved })
+			if turns[i].Tells != NoticeResolved {
+				turns[i].Tells = ""
+			}
+		}
+	}
+	for i := range turns {
+		turns[i].enroll()
+	}
+	return turns
+}
+
+// enroll fills in what follows from the incident. The notices of a turn tell of its last entry.
+func (t *Turn) enroll() {
+	for i := range t.Entries {
+		t.Entries[i].ID, t.Entries[i].IncidentID = NewID("ent"), t.Incident.ID
+		t.Entries[i].At, t.Entries[i].Text = Stamp(t.Entries[i].At), CleanText(t.Entries[i].Text)
+	}
+	for i := range t.Notices {
+		n := &t.Notices[i]
+		n.ID, n.IncidentID = NewID("ntc"), t.Incident.ID
+		if len(t.Entries) > 0 && n.EntryID == "" && !n.Kind.Ahead() {
+			n.EntryID = t.Entries[len(t.Entries)-1].ID
+		}
+	}
+}
+
+// plainCourse opens an incident when an endpoint is down and ends it when it has recovered. Pending has proved nothing yet, and
+// unknown cannot tell.
+func plainCourse(s Situation) []Turn {
+	e, whole, at := s.Standing.Endpoint, s.Standing.State, s.Check.ended()
+	switch open := s.Standing.Open; {
+	case whole.Status == StatusDown && open == nil:
+		i := OpenIncident(s)
+		return []Turn{{
+			Incident: i, Opens: true,
+			Entries: []Entry{{At: at, Kind: EntryOpened, Severity: i.Severity, Cause: whole.Failure}},
+			Notices: NoticesOf(i, NoticeOpened, e.Channels, at), Tells: NoticeOpened, Told: true,
+		}}
+	case open != nil && (whole.Status == StatusUp || whole.Status == StatusDegraded || whole.Status == StatusGated):
+		i := *Resolve(*open, at, whole.Since, ResolutionRecovered)
+		return []Turn{{
+			Incident: i,
+			Entries:  []Entry{{At: at, Kind: EntryResolved}},
+			Notices:  NoticesOf(i, NoticeResolved, e.Channels, at), Tells: NoticeResolved, Told: true,
+		}}
+	}
+	return nil
+}
+
+// OpenIncident returns an incident about an endpoint that is not up, as it begins.
+func OpenIncident(s Situation) Incident {
+	e, whole := s.Standing.Endpoint, s.Standing.State
+	i := Incident{
+		ID: NewID("inc"), Kind: IncidentEndpoint, Subject: SubjectOf(e.ID), EndpointID: e.ID,
+		Severity: whole.Status, Worst: whole.Status,
+		StartedAt: whole.Since, OpenedAt: s.Check.ended(), CheckID: s.Check.ID, Told: slices.Clone(e.Channels),
+	}
+	if whole.Failure != nil {
+		i.Cause = *whole.Failure
+	}
+	for _, p := range s.Standing.Places {
+		if p.State.Status == whole.Status {
+			i.SeenFrom = append(i.SeenFrom, p.Location)
+		}
+	}
+	return i
+}
+
+// NoticesOf returns one notice for each channel that was told of an incident, also one that its endpoint no longer names: who
+// heard that it began should hear the rest. Others are channels that hear of it as well.
+func NoticesOf(i Incident, kind NoticeKind, others []string, at time.Time) []Notice {
+	channels := slices.Compact(slices.Sorted(slices.Values(slices.Concat(i.Told, others))))
+	notices := make([]Notice, 0, len(channels))
+	for _, channel := range channels {
+		notices = append(notices, Notice{ID: NewID("ntc"), IncidentID: i.ID, ChannelID: channel, Kind: kind, CreatedAt: at, DueAt: at})
+	}
+	return notices
+}
+
+// Ended returns when a check was over.
+func (c Check) Ended() time.Time { return c.ended() }
+
+// flipped returns s with the change between well and not well that it makes, if any. What proves nothing changes nothing.
+func (s State) flipped(before State, at time.Time) State {
+	const kept = time.Hour
+	if well(before.Status) != well(s.Status) && proves(before.Status) && proves(s.Status) {
+		s.Flips = append(slices.Clone(s.Flips), Stamp(at))
+	}
+	if len(s.Flips) > 0 && (len(s.Flips) > maxFlips || at.Sub(s.Flips[0]) > kept) {
+		s.Flips = slices.DeleteFunc(slices.Clone(s.Flips), func(t time.Time) bool { return at.Sub(t) > kept })
+		s.Flips = s.Flips[max(0, len(s.Flips)-maxFlips):]
+	}
+	if s.Hushed != nil && (s.Status == StatusUp || Graver(s.Status, s.Hushed.Severity)) {
+		s.Hushed = nil
+	}
+	return s
+}
+
+func well(s Status) bool { return s == StatusUp }
+
+func proves(s Status) bool { return s != StatusPending && s != StatusUnknown && s != "" }
