@@ -287,10 +287,7 @@ func (d *Dispatcher) deliver(work context.Context, l leased) (pause time.Duratio
 // attempt words a notice and sends it. A panic on the way is a mistake of ours and fails this attempt only.
 func (d *Dispatcher) attempt(work context.Context, l leased) (r Receipt, err error) {
 	defer d.recovered(l.Channel, &err)
-	if l.Event != nil {
-		return d.send(work, l.Channel, l.Ref, NewEventMessage(*l.Event, l.Endpoint, d.config.PublicURL))
-	}
-	return d.send(work, l.Channel, l.Ref, NewMessage(l.Incident, l.Endpoint, l.Notice.Kind, d.config.PublicURL))
+	return d.send(work, l.Channel, l.Ref, NewMessage(l.Delivery, d.config.PublicURL))
 }
 
 // outcome says what follows from an attempt, and logs it.

@@ -77,9 +77,24 @@ type Item struct {
 	Link   string
 }
 
-// NewMessage words the opening or the end of an incident. publicURL is where people reach this service; without it the
-// message has no link.
-func NewMessage(i store.Incident, e store.Endpoint, kind store.NoticeKind, publicURL string) Message {
+// NewMessage words a delivery for the team: all of its notices in one message. publicURL is where people reach this service;
+// without it the message has no link.
+func NewMessage(d store.Delivery, publicURL string) Message {
+	if d.Event != nil {
+		return newEventMessage(*d.Event, d.Endpoint, publicURL)
+	}
+	return newIncidentMessage(d.Incident, d.Endpoint, d.Notice.Kind, publicURL)
+}
+
+// NewPublicMessage words a delivery for somebody from the public who has subscribed: see [store.Subscription.Public].
+func NewPublicMessage(d store.Delivery, publicURL string) Message { return NewMessage(d, publicURL) }
+
+// NewDigest words many deliveries to one channel as one message: each of another incident.
+func NewDigest(ds []store.Delivery, publicURL string) Message {
+	return Message{Kind: KindDigest, Link: link(publicURL, "incidents")}
+}
+
+func newIncidentMessage(i store.Incident, e store.Endpoint, kind store.NoticeKind, publicURL string) Message {
 	m := Message{
 		Endpoint: oneLine(e.Name, maxLine),
 		URL:      oneLine(probe.RedactURL(e.URL), maxURL),
@@ -131,9 +146,9 @@ const (
 	maxChange  = 140 // characters of one
 )
 
-// NewEventMessage words an event: a change of the tool list, which opens and ends nothing, or something about this
+// newEventMessage words an event: a change of the tool list, which opens and ends nothing, or something about this
 // service itself, for which e is zero.
-func NewEventMessage(ev store.Event, e store.Endpoint, publicURL string) Message {
+func newEventMessage(ev store.Event, e store.Endpoint, publicURL string) Message {
 	switch ev.Kind {
 	case store.EventLocationOffline, store.EventLocationOnline:
 		return newLocationMessage(ev, publicURL)
