@@ -64,6 +64,7 @@ type Message struct {
 	Changes    []string  // of the tool list, one line each, the most serious first
 	Items      []Item    // of a digest, the most serious first
 	Acts       bool      // people may acknowledge and snooze it, where the channel has buttons
+	Acted      bool      // Update is word of what somebody did: acknowledged, snoozed, commented
 	Link       string    // where to look; an absolute URL
 	// Unsubscribe ends these messages for one recipient with one click (RFC 8058); an absolute URL, empty where there is none.
 	Unsubscribe string

@@ -16,9 +16,13 @@ import (
 
 // Slack sends to Slack and to servers that speak like it.
 //
-// An incoming webhook ("webhook_url") gets one message for each notice. A bot ("bot_token", "channel", and "api_url" for
-// another server) gets one message for each incident: when the incident ends, the message is updated in place, and a
-// reply in its thread says how long the outage lasted.
+// An incoming webhook ("webhook_url") gets one message for each notice, except for word of what somebody did: nothing can
+// be changed there, and everybody need not hear it. Word of an incident that became worse, or has another cause, is posted.
+// It has no buttons, because a webhook says nothing of the app that would have to answer for them.
+//
+// A bot ("bot_token", "channel", and "api_url" for another server) gets one message for each incident. It is updated in
+// place and always shows how the incident stands, while its thread tells what happened, one reply for each notice. With
+// the "signing_secret" of its app it has buttons for as long as there is something to acknowledge: see SlackApp.
 //
 // Slack has no way to post a message at most once. When this process dies between a post and the record of it, a
 // webhook's message or an opening is posted twice, and of two openings the later one is updated. An update repeated is
@@ -32,18 +36,38 @@ var _ Sender = (*Slack)(nil)
 
 // Send implements Sender. A bot's Receipt has the Ref "channelID:ts".
 func (s *Slack) Send(ctx context.Context, c store.Channel, ref string, m Message) (Receipt, error) {
-	if hook := c.Secrets["webhook_url"]; hook != "" {
-		return Receipt{}, slackError(s.postWebhook(ctx, hook, m))
+	hook := c.Secrets["webhook_url"]
+	if (hook != "" || ref == "") && m.isWordOfAnAct() {
+		return Receipt{Passed: true}, nil // of use only beside the message that it changes
 	}
-	receipt, err := s.bot(c).send(ctx, ref, m)
+	w := wordsForSlack(c, m)
+	if hook != "" {
+		return Receipt{}, slackError(s.postWebhook(ctx, hook, w))
+	}
+	receipt, err := s.bot(c).send(ctx, ref, m, w)
 	return receipt, slackError(err)
 }
 
+// slackWords are what Slack is sent of a message.
+type slackWords struct {
+	text   string        // for notifications, and for servers that know no blocks
+	blocks []slack.Block // nil: text is all there is
+}
+
+// wordsForSlack words m for c: in words of its owner's where it has a template, else in ours.
+func wordsForSlack(c store.Channel, m Message) slackWords {
+	buttons := slackButtons(c, m)
+	if text, ok := ownWords(m, c); ok {
+		return templatedWords(text, buttons)
+	}
+	return slackWords{slackText(m), slackBlocks(m, buttons...)}
+}
+
 // postWebhook posts by itself: slack.PostWebhook throws the body of a refusal away, which holds Slack's reason.
-func (s *Slack) postWebhook(ctx context.Context, hook string, m Message) error {
+func (s *Slack) postWebhook(ctx context.Context, hook string, w slackWords) error {
 	return plainIfNeedBe(func(blocks []slack.Block) error {
 		off := false
-		message := slack.WebhookMessage{Text: slackText(m), Parse: "none", UnfurlLinks: &off, UnfurlMedia: &off}
+		message := slack.WebhookMessage{Text: w.text, Parse: "none", UnfurlLinks: &off, UnfurlMedia: &off}
 		if blocks != nil {
 			message.Blocks = &slack.Blocks{BlockSet: blocks}
 		}
@@ -57,7 +81,7 @@ func (s *Slack) postWebhook(ctx context.Context, hook string, m Message) error {
 		}
 		req.Header.Set("Content-Type", "application/json")
 		return s.accept(req)
-	}, m)
+	}, w)
 }
 
 func (s *Slack) accept(req *http.Request) error {
@@ -90,24 +114,34 @@ func (s *Slack) bot(c store.Channel) bot {
 	return bot{slack.New(c.Secrets["bot_token"], options...), c.Settings["channel"]}
 }
 
-func (b bot) send(ctx context.Context, ref string, m Message) (Receipt, error) {
+// send posts a message, or updates the one that ref leads to and says in its thread what happened.
+func (b bot) send(ctx context.Context, ref string, m Message, w slackWords) (Receipt, error) {
 	channel, ts, ok := strings.Cut(ref, ":")
-	if m.Kind != KindResolved || !ok {
-		return b.post(ctx, m)
+	if !ok || !ofAnIncident[m.Kind] {
+		return b.post(ctx, w)
 	}
-	switch err := b.update(ctx, channel, ts, m); {
+	switch err := b.update(ctx, channel, ts, w); {
 	case cannotBeUpdated(err):
-		return b.post(ctx, m) // deleted, too old to edit, or in a channel that the bot has left
+		return b.post(ctx, w) // deleted, too old to edit, or in a channel that the bot has left
 	case err != nil:
 		return Receipt{}, err
 	}
 	return Receipt{Ref: ref}, b.reply(ctx, channel, ts, m)
 }
 
-func (b bot) post(ctx context.Context, m Message) (Receipt, error) {
+// ofAnIncident are the kinds of messages that tell of one incident and share its message. The others stand by themselves.
+var ofAnIncident = map[Kind]bool{
+	KindOpened: true, KindUpdated: true, KindReminder: true, KindEscalation: true, KindFlapping: true, KindCalmed: true, KindResolved: true,
+}
+
+// aloud are the kinds whose reply is shown in the channel too: they are there to be noticed, and an update in place makes
+// no sound. An opening is among them because one with a message to update is an incident that opened again.
+var aloud = map[Kind]bool{KindOpened: true, KindReminder: true, KindEscalation: true}
+
+func (b bot) post(ctx context.Context, w slackWords) (Receipt, error) {
 	var receipt Receipt
 	err := plainIfNeedBe(func(blocks []slack.Block) error {
-		options := textOptions(slackText(m))
+		options := textOptions(w.text)
 		if blocks != nil {
 			options = append(options, slack.MsgOptionBlocks(blocks...))
 		}
@@ -120,26 +154,28 @@ func (b bot) post(ctx context.Context, m Message) (Receipt, error) {
 		}
 		receipt.Ref = channel + ":" + ts
 		return nil
-	}, m)
+	}, w)
 	return receipt, err
 }
 
-func (b bot) update(ctx context.Context, channel, ts string, m Message) error {
+func (b bot) update(ctx context.Context, channel, ts string, w slackWords) error {
 	return plainIfNeedBe(func(blocks []slack.Block) error {
 		// No blocks at all take away those that the message had.
-		options := append(textOptions(slackText(m)), slack.MsgOptionBlocks(blocks...))
+		options := append(textOptions(w.text), slack.MsgOptionBlocks(blocks...))
 		_, updated, _, err := b.api.UpdateMessageContext(ctx, channel, ts, options...)
 		if err == nil && updated == "" {
 			return errNotSlack
 		}
 		return err
-	}, m)
+	}, w)
 }
 
-// reply says in the thread how the incident ended. That it cannot be said there at all is no failure: the update has
-// said it.
+// reply says in the thread what happened. That it cannot be said there at all is no failure: the update has said it.
 func (b bot) reply(ctx context.Context, channel, ts string, m Message) error {
-	options := append(textOptions(escaped(m.Outcome)), slack.MsgOptionTS(ts))
+	options := append(textOptions(slackReply(m)), slack.MsgOptionTS(ts))
+	if aloud[m.Kind] {
+		options = append(options, slack.MsgOptionBroadcast())
+	}
 	_, _, err := b.api.PostMessageContext(ctx, channel, options...)
 	if isPermanent(slackError(err)) {
 		return nil
@@ -159,10 +195,10 @@ func textOptions(text string) []slack.MsgOption {
 	}
 }
 
-// plainIfNeedBe sends m with its blocks, and once more as text alone where the server cannot read them.
-func plainIfNeedBe(send func(blocks []slack.Block) error, m Message) error {
-	err := send(slackBlocks(m))
-	if isAboutContent(err) {
+// plainIfNeedBe sends w with its blocks, and once more as text alone where the server cannot read them.
+func plainIfNeedBe(send func(blocks []slack.Block) error, w slackWords) error {
+	err := send(w.blocks)
+	if isAboutContent(err) && w.blocks != nil {
 		return send(nil)
 	}
 	return err

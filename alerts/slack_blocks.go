@@ -2,39 +2,86 @@ package alerts
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/slack-go/slack"
+
+	"github.com/rollcallhq/rollcall/store"
 )
 
-// slackBlocks lays m out in Block Kit. The bounds of a Message keep every text far below Slack's 3000 characters, also
-// when each of them has to be escaped.
-func slackBlocks(m Message) []slack.Block {
-	m.Changes = slices.Clone(m.Changes)
+// Bounds on what Slack is sent. It documents 3000 characters for the text of a section, 2000 for a field and for a
+// context, 50 blocks, 75 characters for a button; all texts are measured here as they are once they are escaped.
+const (
+	maxSection = 2900
+	maxText    = 12000 // of the text of a message; Slack cuts at 40,000, which nobody reads
+	maxLines   = 10000 // of all lines of a list together: about four screens
+	maxItems   = 30    // lines of a list
+	maxNames   = 20    // in an enumeration
+)
+
+// slackBlocks lays m out in Block Kit, with buttons if there are any.
+func slackBlocks(m Message, buttons ...slack.BlockElement) []slack.Block {
 	blocks := []slack.Block{section(strings.Join(nonEmpty([]string{
-		m.Symbol + " *" + unformatted(m.Title) + "*",
-		unformatted(m.Outcome),
-		unformatted(m.Meaning),
+		m.Symbol + " *" + unformatted(fitted(m.Title, 700)) + "*",
+		unformatted(fitted(m.Outcome, 700)),
+		unformatted(fitted(m.Update, 700)),
+		unformatted(fitted(m.Meaning, 700)),
 	}), "\n"))}
 	if fields := slackFields(m); len(fields) > 0 {
 		blocks = append(blocks, slack.NewSectionBlock(nil, fields, nil))
 	}
-	for lines := range slices.Chunk(m.Changes, 3) { // three of them fit into a block, also when all is escaped
-		for i := range lines {
-			lines[i] = "• " + unformatted(lines[i])
-		}
-		blocks = append(blocks, section(strings.Join(lines, "\n")))
+	if len(m.Dependents) > 0 {
+		blocks = append(blocks, section("*Stands behind it and is not well either*\n"+enumerated(m.Dependents, unformatted)))
 	}
+	blocks = append(blocks, listed(m.Changes, func(change string) string { return unformatted(fitted(change, 900)) })...)
+	blocks = append(blocks, listed(m.Items, slackItem)...)
 	if m.Said != "" {
-		blocks = append(blocks, section("*Error*\n```"+code(m.Said)+"```"))
+		blocks = append(blocks, section("*Error*\n```"+code(fitted(m.Said, maxSection-100))+"```"))
+	}
+	if len(buttons) > 0 {
+		blocks = append(blocks, slack.NewActionBlock("rollcall", buttons...))
 	}
 	if footer := slackFooter(m); footer != "" {
 		blocks = append(blocks, slack.NewContextBlock("", mrkdwn(footer)))
 	}
 	return blocks
 }
+
+// templatedWords are words of the channel's owner. What fills a template is a stranger's all the same, so it gives no
+// links and no mentions; marks such as *bold* are the owner's and stay. Buttons need a block, and a block holds less.
+func templatedWords(text string, buttons []slack.BlockElement) slackWords {
+	if len(buttons) == 0 {
+		return slackWords{text: escaped(fitted(text, maxText))}
+	}
+	text = escaped(fitted(text, maxSection))
+	return slackWords{text, []slack.Block{section(text), slack.NewActionBlock("rollcall", buttons...)}}
+}
+
+// What buttons are called in the payload of a click.
+const (
+	slackAcknowledge = "rollcall_acknowledge"
+	slackSnooze      = "rollcall_snooze"
+	slackSnoozeFor   = time.Hour
+)
+
+// slackButtons returns the buttons that m has in c: none where a click would not be understood, because the channel does
+// not know the signing secret of the app.
+func slackButtons(c store.Channel, m Message) []slack.BlockElement {
+	if c.Secrets["webhook_url"] != "" || c.Secrets["signing_secret"] == "" || !m.Acts || !m.Open || !isIncidentID(m.Incident) {
+		return nil
+	}
+	button := func(action, label string) slack.BlockElement {
+		return slack.NewButtonBlockElement(action, m.Incident, slack.NewTextBlockObject(slack.PlainTextType, label, false, false))
+	}
+	return []slack.BlockElement{button(slackAcknowledge, "Acknowledge"), button(slackSnooze, "Snooze 1 h")}
+}
+
+// isIncidentID reports whether text looks like an id of ours, which is all that a button carries.
+var isIncidentID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`).MatchString
 
 func slackFields(m Message) []*slack.TextBlockObject {
 	var fields []*slack.TextBlockObject
@@ -49,26 +96,86 @@ func slackFields(m Message) []*slack.TextBlockObject {
 	add("Class", inlineCode(m.Class))
 	add("Until", slackTime(m.Until))
 	add("Code", inlineCode(m.Code))
+	add("Seen from", enumerated(m.SeenFrom, inlineCode))
 	return fields
 }
 
 func slackFooter(m Message) string {
-	parts := []string{inlineCode(m.URL)}
-	if m.Link != "" {
-		parts = append(parts, slackLink(m.Link, "Open in Rollcall"))
+	return strings.Join(nonEmpty([]string{inlineCode(m.URL), slackLink(m.Link, "Open in Rollcall")}), " · ")
+}
+
+func slackItem(i Item) string {
+	title := unformatted(fitted(i.Title, 400))
+	if link := slackLink(i.Link, fitted(i.Title, 400)); link != "" {
+		title = link
 	}
-	return strings.Join(nonEmpty(parts), " · ")
+	line := strings.Join(nonEmpty([]string{i.Symbol, title}), " ")
+	if i.Said != "" {
+		line += ": " + unformatted(fitted(i.Said, 300))
+	}
+	return line
+}
+
+// listed returns sections with one line for each item, as many as people read, and how many there are besides.
+func listed[T any](items []T, line func(T) string) []slack.Block {
+	var blocks []slack.Block
+	var lines []string
+	size, all := 0, 0
+	flush := func() {
+		if len(lines) > 0 {
+			blocks = append(blocks, section(strings.Join(lines, "\n")))
+		}
+		lines, size = nil, 0
+	}
+	for n, item := range items {
+		text := "• " + line(item)
+		length := utf8.RuneCountInString(text) + 1
+		if size+length > maxSection {
+			flush()
+		}
+		if n == maxItems || all+length > maxLines {
+			lines = append(lines, fmt.Sprintf("… and %d more", len(items)-n))
+			break
+		}
+		lines = append(lines, text)
+		size, all = size+length, all+length
+	}
+	flush()
+	return blocks
+}
+
+// enumerated returns names in one line, each marked up by markup.
+func enumerated(names []string, markup func(string) string) string {
+	shown := names[:min(len(names), maxNames)]
+	words := make([]string, 0, len(shown)+1)
+	for _, name := range shown {
+		words = append(words, markup(fitted(name, 80)))
+	}
+	text := strings.Join(words, ", ")
+	if more := len(names) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // slackText returns what notifications show, and what servers show that know no blocks.
 func slackText(m Message) string {
 	address := m.Link
 	m.Link = ""
-	text := unformatted(m.Text())
-	if address != "" {
-		text += "\n" + slackLink(address, address)
+	text := unformatted(fitted(m.Text(), maxText))
+	if link := slackLink(address, address); link != "" {
+		text += "\n" + link
 	}
 	return text
+}
+
+// slackReply returns what happened, for the thread of the incident's message.
+func slackReply(m Message) string {
+	lines := slices.Compact(nonEmpty([]string{m.Update, m.Outcome}))
+	if len(lines) == 0 {
+		lines = []string{m.Title}
+	}
+	return unformatted(fitted(strings.Join(lines, "\n"), maxSection))
 }
 
 func section(text string) slack.Block { return slack.NewSectionBlock(mrkdwn(text), nil, nil) }
@@ -96,11 +203,20 @@ func inlineCode(text string) string {
 	if text == "" {
 		return ""
 	}
-	return "`" + code(text) + "`"
+	return "`" + code(fitted(text, 1500)) + "`"
 }
 
+// fitted returns text cut to at most n characters as they are counted once it is escaped, so that no escape is cut.
+func fitted(text string, n int) string {
+	return cut(text, n, func(r rune) int { return utf8.RuneCountInString(escaped(string(r))) }, 1)
+}
+
+// slackLink returns a link, empty when there is no address or one that no block would hold.
 func slackLink(address, label string) string {
-	return "<" + addressEscaper.Replace(address) + "|" + escaped(label) + ">"
+	if address == "" || len(address) > 400 {
+		return ""
+	}
+	return "<" + addressEscaper.Replace(address) + "|" + unformatted(label) + ">"
 }
 
 var addressEscaper = strings.NewReplacer("&", "&amp;", "<", "%3C", ">", "%3E", "|", "%7C")

@@ -12,6 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"gopkg.in/yaml.v3"
 
+	"github.com/rollcallhq/rollcall/api"
 	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
@@ -141,6 +142,11 @@ func TestTheWordsOfTheDescriptionAreThoseOfTheProgram(t *testing.T) {
 	check("Verdict", enum("Verdict"), texts(probe.Verdicts()))
 	check("Status", enum("Status"), texts(store.Statuses()))
 	check("Kind", enum("Kind"), texts(probe.Kinds()))
+	var types []string
+	for _, spec := range store.ChannelSpecs() {
+		types = append(types, string(spec.Type))
+	}
+	check("ChannelType", enum("ChannelType"), types)
 	for _, class := range enum("Class").([]any) {
 		if class := probe.Class(class.(string)); class.Verdict() == probe.Unknown && !slices.Contains([]probe.Class{
 			probe.ClassProbeError, probe.ClassEgressBlocked, probe.ClassProbeRejected, probe.ClassRateLimited, probe.ClassBlocked,
@@ -193,7 +199,7 @@ func (v validator) check(reply reply, schema map[string]any) {
 
 // A whole story is told over the API, and every answer is held against its description.
 func TestAnswersAreAsDescribed(t *testing.T) {
-	r := start(t)
+	r := start(t, func(c *api.Config) { c.PreviewTemplate = func(text, _ string) (string, error) { return text, nil } })
 	d := readDescription(t)
 	v := validator{t, d.schemas()}
 	checked := map[string]bool{}
@@ -261,6 +267,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	ask("GET", "/api/v1/incidents/"+incident, "/api/v1/incidents/{id}", "", 200)
 	ask("PATCH", "/api/v1/channels/"+id, "/api/v1/channels/{id}", `{"name": "ops 2"}`, 200)
 	ask("GET", "/api/v1/channels", "/api/v1/channels", "", 200)
+	ask("POST", "/api/v1/channels/preview", "/api/v1/channels/preview", `{"type": "email", "kind": "resolved", "template": "x"}`, 200)
 	for _, kind := range []string{"status", "uptime", "latency"} {
 		ask("GET", "/badge/a/"+kind+".json", "/badge/{slug}/"+kind+".json", "", 200)
 	}

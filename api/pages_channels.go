@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -11,8 +13,13 @@ import (
 	"github.com/rollcallhq/rollcall/store"
 )
 
+// pageChannels lists the channels, with a form for one more of the type that the query names.
 func (s *Server) pageChannels(c echo.Context) error {
-	return s.channelList(c, http.StatusOK, web.ChannelsPage{})
+	spec, known := store.ChannelType(c.QueryParam("type")).Spec()
+	if !known {
+		spec = store.ChannelSpecs()[0]
+	}
+	return s.channelList(c, http.StatusOK, web.ChannelsPage{Form: s.channelForm(spec, store.Channel{})})
 }
 
 func (s *Server) channelList(c echo.Context, status int, page web.ChannelsPage) error {
@@ -24,6 +31,9 @@ func (s *Server) channelList(c echo.Context, status int, page web.ChannelsPage) 
 	for _, channel := range channels {
 		page.Channels = append(page.Channels, channelRow(channel))
 	}
+	for _, spec := range store.ChannelSpecs() {
+		page.Types = append(page.Types, web.ChannelType{Name: string(spec.Type), Title: spec.Title})
+	}
 	return s.render(c, status, page)
 }
 
@@ -33,18 +43,44 @@ func channelRow(c store.Channel) web.ChannelRow {
 
 // typeWords names a type of channel for people.
 func typeWords(t store.ChannelType) string {
-	if t == store.ChannelSlack {
-		return "Slack"
+	if spec, known := t.Spec(); known {
+		return spec.Title
 	}
 	return string(t)
 }
 
-// howWords says how a channel is reached, without its secrets.
+// howWords says how a channel is reached, without its secrets: "channel #alerts, at chat.example". A channel of which
+// nothing may be told but its secrets is reached "by webhook URL".
 func howWords(c store.Channel) string {
-	if c.Secrets["bot_token"] != "" {
-		return "bot in " + c.Settings["channel"]
+	var words []string
+	by := ""
+	spec, _ := c.Type.Spec()
+	for _, f := range spec.Fields {
+		switch value := c.Value(f.Name); {
+		case value == "" || f.Kind == store.FieldLong:
+		case f.Secret && by == "":
+			by = "by " + inSentence(f.Label)
+		case f.Secret:
+		case f.Kind == store.FieldURL:
+			if u, err := url.Parse(value); err == nil {
+				words = append(words, "at "+u.Host)
+			}
+		default:
+			words = append(words, inSentence(f.Label)+" "+value)
+		}
 	}
-	return "incoming webhook"
+	if len(words) == 0 {
+		return by
+	}
+	return clip(strings.Join(words, ", "), maxShown)
+}
+
+// inSentence returns a label as it stands in the middle of a sentence: "webhook URL", but "API key".
+func inSentence(label string) string {
+	if len(label) > 1 && label[1] >= 'a' && label[1] <= 'z' {
+		return strings.ToLower(label[:1]) + label[1:]
+	}
+	return label
 }
 
 // channelsOf returns the channels that hear of an endpoint.
@@ -65,13 +101,25 @@ func (s *Server) channelsOf(ctx context.Context, e store.Endpoint) ([]web.Channe
 	return rows, nil
 }
 
+// doChannels adds a channel, or shows what the template that was typed for it makes of a message.
 func (s *Server) doChannels(c echo.Context) error {
 	f, err := readForm(c)
 	if err != nil {
 		return err
 	}
-	typed := readChannelForm(f)
-	if _, err := s.createChannel(c.Request().Context(), channelInputOf(typed)); err != nil {
+	spec, known := store.ChannelType(f.text("type")).Spec()
+	if !known {
+		return fault(http.StatusBadRequest, "Unknown type", "There is no such type of channel. Go back and choose one.")
+	}
+	typed := s.channelForm(spec, store.Channel{})
+	typeInto(&typed, f)
+	if f.text("action") == "preview" {
+		status, mistakes := s.previewInto(&typed)
+		return s.channelList(c, status, web.ChannelsPage{Form: typed, Problems: mistakes})
+	}
+	in := channelInputOf(typed)
+	in.Type = &typed.Type
+	if _, err := s.createChannel(c.Request().Context(), in); err != nil {
 		p := problemOf(err)
 		if p.Status >= http.StatusInternalServerError {
 			return err
@@ -81,40 +129,61 @@ func (s *Server) doChannels(c echo.Context) error {
 	return seeOther(c, "/channels", "added")
 }
 
-// readChannelForm takes what was typed as it was typed.
-func readChannelForm(f form) web.ChannelForm {
-	return web.ChannelForm{
-		Name:       f.text("name"),
-		How:        f.text("how"),
-		WebhookURL: f.text("webhook_url"),
-		BotToken:   f.text("bot_token"),
-		Channel:    f.text("channel"),
-		APIURL:     f.text("api_url"),
+// channelForm is a channel as the form of its type shows it, without any secret.
+func (s *Server) channelForm(spec store.ChannelSpec, c store.Channel) web.ChannelForm {
+	form := web.ChannelForm{Type: string(spec.Type), TypeTitle: spec.Title, Name: c.Name}
+	if s.cfg.PreviewTemplate != nil {
+		form.Kinds, form.Kind = previewKinds, previewKinds[0]
+	}
+	someRequired := slices.ContainsFunc(spec.Fields, func(f store.ChannelField) bool { return f.Required })
+	for _, f := range spec.Fields {
+		form.Fields = append(form.Fields, web.ChannelField{
+			ChannelField: f,
+			Value:        c.Settings[f.Name],
+			Kept:         c.Secrets[f.Name] != "",
+			Optional:     someRequired && !f.Required,
+		})
+	}
+	return form
+}
+
+// typeInto puts what was typed into a form, as it was typed.
+func typeInto(form *web.ChannelForm, f form) {
+	form.Name = f.text("name")
+	for i := range form.Fields {
+		field := &form.Fields[i]
+		field.Value = strings.ReplaceAll(f.text(field.Name), "\r\n", "\n")
+		field.Remove = field.Kept && f.ticked("remove_"+field.Name)
+	}
+	if kind := f.text("kind"); slices.Contains(form.Kinds, kind) {
+		form.Kind = kind
 	}
 }
 
-// channelInputOf reads what was typed. The fields of the way that was not chosen are emptied: a channel has one.
+// channelInputOf reads what was typed. A secret that is kept stays while its field is empty, unless it is to be removed.
 func channelInputOf(typed web.ChannelForm) channelInput {
-	in := channelInput{
-		Name:       &typed.Name,
-		Type:       new(string(store.ChannelSlack)),
-		WebhookURL: new(""),
-		BotToken:   new(""),
-		Channel:    new(""),
-		APIURL:     new(""),
-	}
-	if typed.How == "bot" {
-		in.BotToken, in.Channel, in.APIURL = &typed.BotToken, &typed.Channel, &typed.APIURL
-		if typed.KeptToken && typed.BotToken == "" {
-			in.BotToken = nil
+	in := channelInput{Name: &typed.Name, Fields: map[string]*string{}}
+	for _, f := range typed.Fields {
+		if f.Value == "" && f.Kept && !f.Remove {
+			continue
 		}
-		return in
-	}
-	in.WebhookURL = &typed.WebhookURL
-	if typed.KeptWebhook && typed.WebhookURL == "" {
-		in.WebhookURL = nil
+		in.Fields[f.ChannelField.Name] = &f.Value
 	}
 	return in
+}
+
+// previewInto shows in the form what its template makes of a message. It returns the status of the answer.
+func (s *Server) previewInto(form *web.ChannelForm) (int, web.Problems) {
+	i := slices.IndexFunc(form.Fields, func(f web.ChannelField) bool { return f.Name == "template" })
+	if i < 0 {
+		return http.StatusOK, nil
+	}
+	words, mistakes := s.preview(form.Fields[i].Value, form.Kind)
+	if len(mistakes) > 0 {
+		return http.StatusUnprocessableEntity, mistakes
+	}
+	form.Fields[i].Preview = words
+	return http.StatusOK, nil
 }
 
 func (s *Server) pageChannel(c echo.Context) error {
@@ -122,7 +191,7 @@ func (s *Server) pageChannel(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.channelPage(c, http.StatusOK, channel, web.ChannelPage{Form: channelFormOf(channel)})
+	return s.channelPage(c, http.StatusOK, channel, web.ChannelPage{Form: s.channelFormOf(channel)})
 }
 
 func (s *Server) channelPage(c echo.Context, status int, channel store.Channel, page web.ChannelPage) error {
@@ -130,20 +199,10 @@ func (s *Server) channelPage(c echo.Context, status int, channel store.Channel, 
 	return s.render(c, status, page)
 }
 
-// channelFormOf is a channel as the form shows it, without any secret.
-func channelFormOf(c store.Channel) web.ChannelForm {
-	f := web.ChannelForm{
-		Name:        c.Name,
-		How:         "webhook",
-		Channel:     c.Settings["channel"],
-		APIURL:      c.Settings["api_url"],
-		KeptWebhook: c.Secrets["webhook_url"] != "",
-		KeptToken:   c.Secrets["bot_token"] != "",
-	}
-	if f.KeptToken {
-		f.How = "bot"
-	}
-	return f
+// channelFormOf is a channel that there is as its form shows it.
+func (s *Server) channelFormOf(c store.Channel) web.ChannelForm {
+	spec, _ := c.Type.Spec()
+	return s.channelForm(spec, c)
 }
 
 // doChannel does what the buttons on a channel's page say.
@@ -160,8 +219,13 @@ func (s *Server) doChannel(c echo.Context) error {
 	switch f.text("action") {
 	case "save":
 		return s.saveChannel(c, channel, f)
+	case "preview":
+		typed := s.channelFormOf(channel)
+		typeInto(&typed, f)
+		status, mistakes := s.previewInto(&typed)
+		return s.channelPage(c, status, channel, web.ChannelPage{Form: typed, Problems: mistakes})
 	case "test":
-		page := web.ChannelPage{Form: channelFormOf(channel), Tested: true}
+		page := web.ChannelPage{Form: s.channelFormOf(channel), Tested: true}
 		outlast(c, maxProbe)
 		if err := s.cfg.TestChannel(c.Request().Context(), channel); err != nil {
 			page.Failure = err.Error()
@@ -187,9 +251,8 @@ func (s *Server) doChannel(c echo.Context) error {
 }
 
 func (s *Server) saveChannel(c echo.Context, channel store.Channel, f form) error {
-	typed := readChannelForm(f)
-	kept := channelFormOf(channel)
-	typed.KeptWebhook, typed.KeptToken = kept.KeptWebhook, kept.KeptToken
+	typed := s.channelFormOf(channel)
+	typeInto(&typed, f)
 	if _, err := s.editChannel(c.Request().Context(), channel.ID, channelInputOf(typed)); err != nil {
 		p := problemOf(err)
 		if p.Status >= http.StatusInternalServerError || p.Status == http.StatusNotFound {

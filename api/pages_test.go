@@ -311,11 +311,11 @@ func TestASecretIsAskedForAgainBesideItsFieldWhenTheAddressChanges(t *testing.T)
 		t.Errorf("with the value typed again: got %d: %s", got.status, got.text)
 	}
 
-	if got := s.post("/channels", url.Values{"name": {"ops"}, "how": {"bot"}, "bot_token": {"xoxb-s3cret"}, "channel": {"#a"}}); got.status != http.StatusSeeOther {
+	if got := s.post("/channels", url.Values{"type": {"slack"}, "name": {"ops"}, "bot_token": {"xoxb-s3cret"}, "channel": {"#a"}}); got.status != http.StatusSeeOther {
 		t.Fatalf("add a channel: got %d: %s", got.status, got.text)
 	}
 	path := s.get("/channels").link("/channels/ch_")
-	got := s.post(path, url.Values{"action": {"save"}, "name": {"chat"}, "how": {"bot"}, "bot_token": {""}, "channel": {"#b"}, "api_url": {"https://evil.example/api/"}})
+	got := s.post(path, url.Values{"action": {"save"}, "name": {"chat"}, "bot_token": {""}, "channel": {"#b"}, "api_url": {"https://evil.example/api/"}})
 	if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `href="#f-bot-token"`) ||
 		got.field("api_url") != "https://evil.example/api/" || got.field("name") != "chat" || got.field("channel") != "#b" {
 		t.Errorf("a channel that moves: got %d: %s", got.status, got.text)
@@ -445,7 +445,7 @@ func TestChannelsAreAddedTestedAndDeleted(t *testing.T) {
 	s := newSite(t)
 	s.setUp()
 	const hook = "https://hooks.example/services/T0/B0/s3cret"
-	bad := s.post("/channels", url.Values{"name": {""}, "how": {"bot"}, "bot_token": {"xoxb-s3cret"}, "webhook_url": {hook}})
+	bad := s.post("/channels", url.Values{"type": {"slack"}, "name": {""}, "bot_token": {"xoxb-s3cret"}})
 	if bad.status != http.StatusUnprocessableEntity || bad.field("bot_token") != "xoxb-s3cret" || bad.kind("bot_token") != "password" {
 		t.Errorf("mistakes: got %d, token %q", bad.status, bad.field("bot_token"))
 	}
@@ -454,7 +454,7 @@ func TestChannelsAreAddedTestedAndDeleted(t *testing.T) {
 			t.Errorf("the summary does not lead to #%s", id)
 		}
 	}
-	if got := s.post("/channels", url.Values{"name": {"ops"}, "how": {"webhook"}, "webhook_url": {hook}}); got.status != http.StatusSeeOther {
+	if got := s.post("/channels", url.Values{"type": {"slack"}, "name": {"ops"}, "webhook_url": {hook}}); got.status != http.StatusSeeOther {
 		t.Fatalf("add: got %d: %s", got.status, got.text)
 	}
 	list := s.get("/channels")
@@ -470,7 +470,7 @@ func TestChannelsAreAddedTestedAndDeleted(t *testing.T) {
 	if got := s.post(path, url.Values{"action": {"test"}}); !strings.Contains(got.text, "was accepted") {
 		t.Errorf("a good test says: %s", got.text)
 	}
-	if got := s.post(path, url.Values{"action": {"save"}, "name": {"oncall"}, "how": {"webhook"}, "webhook_url": {""}}); got.status != http.StatusSeeOther {
+	if got := s.post(path, url.Values{"action": {"save"}, "name": {"oncall"}, "webhook_url": {""}}); got.status != http.StatusSeeOther {
 		t.Fatalf("save: got %d: %s", got.status, got.text)
 	}
 	channel, err := s.store.Channel(t.Context(), strings.TrimPrefix(path, "/channels/"))
@@ -592,6 +592,8 @@ func newSite(t *testing.T) *site {
 		Period:      everyPeriod,
 		TestChannel: func(context.Context, store.Channel) error { return s.testError },
 		Backlog:     func() int { return 0 },
+
+		PreviewTemplate: previewed,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -48,6 +48,7 @@ func (s *Server) routes() []route {
 		{get, "/api/v1/incidents/:id", token, s.getIncident, !page},
 		{get, "/api/v1/channels", token, s.listChannels, !page},
 		{post, "/api/v1/channels", token, s.postChannel, !page},
+		{post, "/api/v1/channels/preview", token, s.previewTemplate, !page},
 		{patch, "/api/v1/channels/:id", token, s.patchChannel, !page},
 		{del, "/api/v1/channels/:id", token, s.deleteChannel, !page},
 		{post, "/api/v1/channels/:id/test", token, s.testChannel, !page},

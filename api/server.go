@@ -54,6 +54,11 @@ type Config struct {
 	Due func(schedule, endpointID string) (count func(from, to time.Time) int)
 	// TestChannel sends a test message and reports, without secrets, why it did not arrive.
 	TestChannel func(ctx context.Context, c store.Channel) error
+	// CheckTemplate reports what is wrong with the template of a channel, in words for who wrote it. Nil: nothing ever is.
+	CheckTemplate func(text string) error
+	// PreviewTemplate returns what a template makes of a made-up message of some kind, such as "opened". Its error is fit for
+	// who wrote the template. Nil: templates cannot be previewed.
+	PreviewTemplate func(text, kind string) (string, error)
 	// Backlog reports how many checks wait, in memory or in the spool, because the database is away.
 	Backlog func() int
 }

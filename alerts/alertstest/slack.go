@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,9 @@ const (
 	Channel   = "#alerts"                                     // its one channel, by name
 	ChannelID = "C0123456789"                                 // and by id
 	hookPath  = "/services/T0123456789/B0123456789/aBcDeFgHiJkLmNoPqRsTuVwX"
+
+	// SigningSecret is of its one app. Click and Command take any, so that a test can forge them.
+	SigningSecret = "0123456789abcdef0123456789abcdef"
 )
 
 // Kind says how a message came.
@@ -53,6 +57,7 @@ type Slack struct {
 
 	mu       sync.Mutex
 	messages []Message
+	answers  []string // to those who clicked
 	requests int
 	faults   map[Kind]fault // by kind; the empty kind goes for all
 	posted   map[string]bool
@@ -72,6 +77,7 @@ func NewSlack(t testing.TB) *Slack {
 	mux.HandleFunc("POST /services/", s.webhook)
 	mux.HandleFunc("POST /api/chat.postMessage", s.postMessage)
 	mux.HandleFunc("POST /api/chat.update", s.update)
+	mux.HandleFunc("POST "+responsePath, s.answer)
 	s.server = httptest.NewServer(mux)
 	t.Cleanup(s.server.Close)
 	return s
@@ -88,6 +94,29 @@ func (s *Slack) Messages() []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Message(nil), s.messages...)
+}
+
+// Shown returns a message as people see it: as it was posted or, if it was, updated last. False when there is none.
+func (s *Slack) Shown(ts string) (Message, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range slices.Backward(s.messages) {
+		if m.TS == ts && s.posted[ts] {
+			return m, true
+		}
+	}
+	return Message{}, false
+}
+
+// Thread returns the replies to a message, in order.
+func (s *Slack) Thread(ts string) []Message {
+	var replies []Message
+	for _, m := range s.Messages() {
+		if m.ThreadTS == ts {
+			replies = append(replies, m)
+		}
+	}
+	return replies
 }
 
 // Requests counts everything that came, refused or not.
@@ -268,34 +297,74 @@ func blocksProblem(text string) string {
 	if text == "" {
 		return ""
 	}
-	type object struct {
-		Type, Text string
-	}
-	var blocks []struct {
-		Type     string
-		Text     *object
-		Fields   []object
-		Elements []object
-	}
-	if json.Unmarshal([]byte(text), &blocks) != nil || len(blocks) > 50 {
+	blocks, err := parseBlocks(text)
+	if err != nil || len(blocks) == 0 || len(blocks) > 50 {
 		return "invalid_blocks"
 	}
 	for _, b := range blocks {
-		texts := append(b.Fields, b.Elements...)
-		limit := 2000
-		if b.Text != nil {
-			texts, limit = append(texts, *b.Text), 3000
-		}
-		if len(texts) == 0 || len(b.Fields) > 10 || len(b.Elements) > 10 {
+		if !b.valid() {
 			return "invalid_blocks"
-		}
-		for _, o := range texts {
-			if n := utf8.RuneCountInString(o.Text); n == 0 || n > limit || o.Type != "mrkdwn" && o.Type != "plain_text" {
-				return "invalid_blocks"
-			}
 		}
 	}
 	return ""
+}
+
+// block is one of Block Kit, of the types that are known here.
+type block struct {
+	Type     string
+	BlockID  string `json:"block_id"`
+	Text     *textObject
+	Fields   []textObject
+	Elements []json.RawMessage // texts of a context, buttons of actions
+}
+
+type textObject struct {
+	Type, Text string
+}
+
+func (o textObject) valid(limit int) bool {
+	n := utf8.RuneCountInString(o.Text)
+	return n > 0 && n <= limit && (o.Type == "mrkdwn" || o.Type == "plain_text")
+}
+
+// button is what a click tells of one.
+type button struct {
+	Type     string
+	ActionID string `json:"action_id"`
+	Text     textObject
+	Value    string
+}
+
+func (b button) valid() bool {
+	return b.Type == "button" && b.Text.Type == "plain_text" && b.Text.valid(75) && b.ActionID != "" && len(b.ActionID) <= 255 &&
+		utf8.RuneCountInString(b.Value) <= 2000
+}
+
+func parseBlocks(text string) ([]block, error) {
+	var blocks []block
+	err := json.Unmarshal([]byte(text), &blocks)
+	return blocks, err
+}
+
+func (b block) valid() bool {
+	switch b.Type {
+	case "section":
+		return (b.Text != nil || len(b.Fields) > 0) && (b.Text == nil || b.Text.valid(3000)) && len(b.Fields) <= 10 &&
+			!slices.ContainsFunc(b.Fields, func(o textObject) bool { return !o.valid(2000) })
+	case "context":
+		return allValid(b.Elements, 10, func(o textObject) bool { return o.valid(2000) })
+	case "actions":
+		return allValid(b.Elements, 25, button.valid)
+	}
+	return false
+}
+
+// allValid reports whether there are elements, not too many, and each is valid.
+func allValid[T any](elements []json.RawMessage, most int, valid func(T) bool) bool {
+	return len(elements) > 0 && len(elements) <= most && !slices.ContainsFunc(elements, func(raw json.RawMessage) bool {
+		var element T
+		return json.Unmarshal(raw, &element) != nil || !valid(element)
+	})
 }
 
 func (s *Slack) has(ts string) bool {
@@ -341,14 +410,14 @@ func (s *Slack) failed(w http.ResponseWriter, kind Kind) bool {
 }
 
 func accept(w http.ResponseWriter, m Message) {
-	answer(w, map[string]any{"ok": true, "channel": m.Channel, "ts": m.TS, "text": m.Text})
+	respond(w, map[string]any{"ok": true, "channel": m.Channel, "ts": m.TS, "text": m.Text})
 }
 
 func refuse(w http.ResponseWriter, word string) {
-	answer(w, map[string]any{"ok": false, "error": word})
+	respond(w, map[string]any{"ok": false, "error": word})
 }
 
-func answer(w http.ResponseWriter, v any) {
+func respond(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	_ = json.NewEncoder(w).Encode(v)
 }

@@ -38,9 +38,10 @@ func samples() map[string]web.Page {
 		"incident":        web.IncidentPage{Frame: frame("/incidents"), Incident: resolvedIncident(), Checks: []web.Check{goodCheck("chk_3", time.Hour), badCheck("chk_2", 2*time.Hour), badCheck("chk_1", 3*time.Hour)}},
 		"incident-open":   web.IncidentPage{Frame: frame("/incidents"), Incident: openIncident(), Checks: []web.Check{badCheck("chk_2", 2*time.Minute)}},
 		"channels":        channels(),
-		"channels-none":   web.ChannelsPage{Frame: frame("/channels")},
-		"channel":         web.ChannelPage{Frame: frame("/channels"), Channel: channelRows()[0], Form: web.ChannelForm{Name: "ops", How: "bot", Channel: "#alerts", KeptToken: true}, Tested: true},
-		"channel-broken":  web.ChannelPage{Frame: frame("/channels"), Channel: channelRows()[1], Form: web.ChannelForm{Name: "oncall", How: "webhook", WebhookURL: "https://hooks.example/s3cret", KeptWebhook: true}, Tested: true, Failure: "channel_is_archived", Problems: web.Problems{{Field: "webhook_url", Message: "must be an http or https URL with a host and without a user name"}}},
+		"channels-none":   web.ChannelsPage{Frame: frame("/channels"), Types: channelTypes(), Form: channelForm(store.ChannelSlack, nil)},
+		"channels-email":  channelsEmail(),
+		"channel":         channel(),
+		"channel-broken":  channelBroken(),
 		"login":           web.LoginPage{Frame: web.Frame{Now: now, Version: "0.1.0"}},
 		"login-failed":    web.LoginPage{Frame: web.Frame{Now: now}, Name: "ada", Next: "/incidents", Problem: "That name and password do not go together.", Setup: "Nobody has an account here yet. Open the setup link."},
 		"setup":           web.SetupPage{Frame: web.Frame{Now: now}, Token: "setup_x", Name: "ada", Usable: true, Problems: web.Problems{{Field: "password", Message: "is shorter than 12 characters"}}},
@@ -333,13 +334,75 @@ func incidents() web.IncidentsPage {
 func channelRows() []web.ChannelRow {
 	broken := before(5 * time.Hour)
 	return []web.ChannelRow{
-		{ID: "ch_1", Name: "ops", Type: "Slack", How: "bot in #alerts"},
-		{ID: "ch_2", Name: "oncall", Type: "Slack", How: "incoming webhook", Broken: "channel_is_archived", BrokenAt: &broken},
+		{ID: "ch_1", Name: "ops", Type: "Slack", How: "channel #alerts"},
+		{ID: "ch_2", Name: "oncall", Type: "Mattermost", How: "by webhook URL", Broken: "channel_is_archived", BrokenAt: &broken},
 	}
 }
 
+func channelTypes() []web.ChannelType {
+	var types []web.ChannelType
+	for _, spec := range store.ChannelSpecs() {
+		types = append(types, web.ChannelType{Name: string(spec.Type), Title: spec.Title})
+	}
+	return types
+}
+
+// channelForm is an empty form for a channel, with values put into its fields.
+func channelForm(t store.ChannelType, values map[string]string) web.ChannelForm {
+	spec, _ := t.Spec()
+	f := web.ChannelForm{Type: string(t), TypeTitle: spec.Title, Kinds: []string{"opened", "resolved"}, Kind: "resolved"}
+	for _, field := range spec.Fields {
+		f.Fields = append(f.Fields, web.ChannelField{ChannelField: field, Value: values[field.Name], Optional: t != store.ChannelSlack && !field.Required})
+	}
+	return f
+}
+
 func channels() web.ChannelsPage {
-	return web.ChannelsPage{Frame: frame("/channels"), Channels: channelRows(), Form: web.ChannelForm{Name: "new", How: "bot", BotToken: "xoxb-s3cret"}, Problems: web.Problems{{Field: "channel", Message: "is required with a bot_token, like #alerts or C0123456789"}}}
+	return web.ChannelsPage{
+		Frame: frame("/channels"), Channels: channelRows(), Types: channelTypes(),
+		Form:     channelForm(store.ChannelSlack, map[string]string{"bot_token": "xoxb-s3cret"}),
+		Problems: web.Problems{{Field: "name", Message: "is required"}, {Field: "channel", Message: "is required with a bot_token, like #alerts or C0123456789"}},
+	}
+}
+
+func channelsEmail() web.ChannelsPage {
+	return web.ChannelsPage{Frame: frame("/channels"), Channels: channelRows(), Types: channelTypes(), Form: channelForm(store.ChannelEmail, nil)}
+}
+
+func channel() web.ChannelPage {
+	form := channelForm(store.ChannelSlack, map[string]string{"channel": "#alerts", "template": "{{.Title}} since {{.Since}}"})
+	form.Name = "ops"
+	for i := range form.Fields {
+		switch f := &form.Fields[i]; f.Name {
+		case "bot_token", "signing_secret":
+			f.Kept = true
+		case "template":
+			f.Preview = "Weather is down since 03:00 UTC\n<b>not markup</b>"
+		}
+	}
+	return web.ChannelPage{Frame: frame("/channels"), Channel: channelRows()[0], Form: form, Tested: true, Log: deliveries()}
+}
+
+func channelBroken() web.ChannelPage {
+	form := channelForm(store.ChannelMattermost, map[string]string{"webhook_url": "https://hooks.example/s3cret"})
+	form.Name, form.Fields[0].Kept = "oncall", true
+	return web.ChannelPage{
+		Frame: frame("/channels"), Channel: channelRows()[1], Form: form, Tested: true, Failure: "channel_is_archived", Log: &web.DeliveryLog{},
+		Problems: web.Problems{{Field: "webhook_url", Message: "must be an http or https URL with a host and without a user name"}},
+	}
+}
+
+func deliveries() *web.DeliveryLog {
+	return &web.DeliveryLog{
+		Attempts: []web.AttemptRow{
+			{At: before(time.Minute), Kind: "resolved", Subject: "Weather has recovered", Endpoint: "Weather", IncidentID: "inc_1", Outcome: "sent", NoticeID: "ntc_3", Took: 212 * time.Millisecond},
+			{At: before(2 * time.Minute), Kind: "updated", Subject: "Weather is down: acknowledged by ada", Endpoint: "Weather", IncidentID: "inc_1", Outcome: "passed", NoticeID: "ntc_2"},
+			{At: before(11 * time.Minute), Kind: "opened", Subject: "Weather is down", Endpoint: "Weather", IncidentID: "inc_1", Outcome: "sent", NoticeID: "ntc_1", Took: 340 * time.Millisecond},
+			{At: before(12 * time.Minute), Kind: "opened", Subject: "Weather is down", Endpoint: "Weather", IncidentID: "inc_1", Outcome: "retried", Error: "rate_limited: come back after 30s", NoticeID: "ntc_1", Took: 15 * time.Second},
+			{At: before(5 * time.Hour), Kind: "service", Subject: "Location fra is offline", Outcome: "failed", Error: "channel_is_archived", NoticeID: "ntc_0", Took: 96 * time.Millisecond},
+		},
+		Next: "/channels/ch_1?cursor=x#log",
+	}
 }
 
 func status() web.StatusPage {
