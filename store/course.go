@@ -19,12 +19,12 @@ type Turn struct {
 	// Incident is how it is from here on. One that is not there yet has ID, Kind, Subject, StartedAt and OpenedAt filled in.
 	Incident Incident
 	// Opens means that it is to be inserted. Where one of its subject is open already, which only happens to a shared one, the
-	// endpoint joins that one, and channels hear of it that have not yet.
+	// endpoint joins that one, and channels hear of it that have not yet; EntryOpened is kept only where it opens.
 	Opens bool
 	// Leaves means that the endpoint is no longer in a shared incident. With the last that leaves, it is over, at
-	// *Incident.ResolvedAt, and Notices are kept only then.
+	// *Incident.ResolvedAt; Notices, and EntryResolved, are kept only then.
 	Leaves bool
-	// Reopens means that it was resolved by somebody, and is open again.
+	// Reopens means that it was resolved by somebody, and is open again. Of Incident, what the rule owns is filled in.
 	Reopens bool
 	Entries []Entry  // in order; IDs are filled in by the store
 	Notices []Notice // of the endpoint's channels; likewise, ChannelID, Kind and DueAt are filled in
@@ -46,16 +46,28 @@ func (j Judge) course(s Situation) []Turn {
 	if j.Maintained != nil && j.Maintained(s.Standing.Endpoint.ID, s.Check.Result.StartedAt) {
 		turns = slices.DeleteFunc(turns, func(t Turn) bool { return t.Opens || t.Reopens })
 		for i := range turns {
-			turns[i].Notices = slices.DeleteFunc(turns[i].Notices, func(n Notice) bool { return n.Kind != NoticeResolved })
-			if turns[i].Tells != NoticeResolved {
-				turns[i].Tells = ""
-			}
+			turns[i].silence()
 		}
+		turns = slices.DeleteFunc(turns, func(t Turn) bool { return len(t.Entries)+len(t.Notices) == 0 && t.Tells == "" })
 	}
 	for i := range turns {
 		turns[i].enroll()
 	}
 	return turns
+}
+
+// silence takes away what is told under maintenance: all but the end of what was told before. Who would have heard of the
+// opening has not, and is told when the maintenance is over.
+func (t *Turn) silence() {
+	for _, n := range t.Notices {
+		if n.Kind == NoticeOpened {
+			t.Incident.Told = slices.DeleteFunc(slices.Clone(t.Incident.Told), func(id string) bool { return id == n.ChannelID })
+		}
+	}
+	t.Notices = slices.DeleteFunc(t.Notices, func(n Notice) bool { return n.Kind != NoticeResolved })
+	if t.Tells != NoticeResolved {
+		t.Tells = ""
+	}
 }
 
 // enroll fills in what follows from the incident. The notices of a turn tell of its last entry.
@@ -139,7 +151,8 @@ func (s State) flipped(before State, at time.Time) State {
 		s.Flips = slices.DeleteFunc(slices.Clone(s.Flips), func(t time.Time) bool { return at.Sub(t) > kept })
 		s.Flips = s.Flips[max(0, len(s.Flips)-maxFlips):]
 	}
-	if s.Hushed != nil && (s.Status == StatusUp || Graver(s.Status, s.Hushed.Severity)) {
+	// That it cannot be told for a while is nothing worse: only Course knows when it has been for too long.
+	if s.Hushed != nil && (s.Status == StatusUp || s.Status != StatusUnknown && Graver(s.Status, s.Hushed.Severity)) {
 		s.Hushed = nil
 	}
 	return s
