@@ -46,7 +46,10 @@ type Delivery struct {
 	Event    *Event   // nil when the notice tells of an incident
 	Endpoint Endpoint // zero when it is about none, or about several
 	// Dependents are the names of endpoints that stand behind Endpoint and whose own opening waits for it.
-	Dependents   []string
+	Dependents []string
+	// BehindUntil is when the last of the endpoints that Endpoint stands behind was up again, of those that were down when Incident
+	// opened; the time of the lease while one still is. Zero: none was.
+	BehindUntil  time.Time
 	Channel      Channel
 	Subscription *Subscription // nil when Channel is one of the team's
 	// Ref is what the channel answered to the opening notice of the same incident, empty when there was none: with a
@@ -57,7 +60,7 @@ type Delivery struct {
 // Settlement says how a delivery ended. Exactly one of Sent, Passed, Permanent and RetryAt says what is next.
 type Settlement struct {
 	NoticeID  string
-	Later     []string // ids of Delivery.Later, settled likewise
+	Later     []string // ids of Delivery.Later, and of other deliveries of the same lease and channel; settled likewise
 	LeaseID   string
 	At        time.Time
 	Sent      bool
