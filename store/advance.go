@@ -130,10 +130,8 @@ func eventNotices(ev Event, channels []string, at time.Time) []Notice {
 func Amend(s *Standing, after Endpoint, at time.Time) Amended {
 	var a Amended
 	before := s.Endpoint
-	if after.Paused && !before.Paused && s.Open != nil {
-		a.Resolve = Resolve(*s.Open, at, time.Time{}, ResolutionPaused)
-		a.Notices = NoticesOf(*a.Resolve, NoticeResolved, after.Channels, at)
-		a.Entry = &Entry{ID: NewID("ent"), IncidentID: s.Open.ID, At: Stamp(at), Kind: EntryResolved, Text: "the endpoint was paused"}
+	if after.Paused && !before.Paused {
+		a.Turns = s.paused(after, Stamp(at))
 	}
 	retargeted := !before.asks(after)
 	restarted := retargeted || before.Paused && !after.Paused
@@ -157,9 +155,52 @@ func Amend(s *Standing, after Endpoint, at time.Time) Amended {
 
 // Amended is what Amend works out, to be written in one transaction with the endpoint and the standing.
 type Amended struct {
-	Resolve *Incident // to be updated
-	Entry   *Entry    // to be inserted
-	Notices []Notice  // to be inserted
+	Turns []Turn // what becomes of incidents, with their entries and notices
+}
+
+// paused returns what becomes of the incidents of an endpoint that is no longer judged. Objectives are judged elsewhere.
+func (s *Standing) paused(after Endpoint, at time.Time) []Turn {
+	var turns []Turn
+	end := func(i Incident) {
+		i = *Resolve(i, at, time.Time{}, ResolutionPaused)
+		turns = append(turns, Turn{
+			EndpointID: after.ID, At: at, Incident: i,
+			Entries: []Entry{{At: at, Kind: EntryResolved, Text: "the endpoint was paused"}},
+			Notices: NoticesOf(i, NoticeResolved, after.Channels, at), Tells: NoticeResolved, Told: true, Withdraw: true,
+		})
+	}
+	if s.Open != nil {
+		end(*s.Open)
+	}
+	for _, i := range s.Others {
+		if i.Kind == IncidentExpiring {
+			end(i)
+		}
+	}
+	for i := range turns {
+		turns[i].enroll()
+	}
+	return append(turns, Depart(s, ResolutionPaused, at)...)
+}
+
+// Depart returns how an endpoint leaves the shared incidents that it is in, because nobody asks it any more.
+func Depart(s *Standing, how Resolution, at time.Time) []Turn {
+	at = Stamp(at)
+	var turns []Turn
+	for _, i := range s.Others {
+		if !i.Kind.Shared() {
+			continue
+		}
+		i = *Resolve(i, at, time.Time{}, how)
+		t := Turn{
+			EndpointID: s.Endpoint.ID, At: at, Incident: i, Leaves: true,
+			Entries: []Entry{{At: at, Kind: EntryLeft}},
+			Notices: NoticesOf(i, NoticeResolved, nil, at), Tells: NoticeResolved, Told: true, Withdraw: true,
+		}
+		t.enroll()
+		turns = append(turns, t)
+	}
+	return turns
 }
 
 // restart returns s as if nothing had been proved yet.

@@ -11,7 +11,7 @@ import (
 // Alerting says who hears what of an endpoint, and when. The zero value is the default in each member.
 type Alerting struct {
 	// Notify are the severities that are told; nil means DefaultNotify. Incidents of other severities are kept and shown only.
-	Notify []Status `json:"notify,omitempty"`
+	Notify []Status `json:"notify,omitzero"` // an empty list tells nothing
 	// UnknownAfter is how long an endpoint must be unknown for that to be an incident; 0 means DefaultUnknownAfter.
 	UnknownAfter time.Duration `json:"unknown_after,omitempty"` // in nanoseconds as JSON, as the next
 	// RemindEvery is how often its channels are told that an incident is still open; 0: never.
@@ -44,6 +44,88 @@ func (a Alerting) Tells(severity Status) bool {
 		return slices.Contains(DefaultNotify(), severity)
 	}
 	return slices.Contains(a.Notify, severity)
+}
+
+// clone returns a copy that can be edited without a change to a.
+func (a Alerting) clone() Alerting {
+	a.Notify, a.Escalation = slices.Clone(a.Notify), slices.Clone(a.Escalation)
+	for i := range a.Escalation {
+		a.Escalation[i].Channels = slices.Clone(a.Escalation[i].Channels)
+	}
+	return a
+}
+
+// Without returns a without a channel that is no longer there, and without the steps that are left with none.
+func (a Alerting) Without(channelID string) Alerting {
+	var kept []EscalationStep
+	for _, step := range a.Escalation {
+		step.Channels = slices.DeleteFunc(slices.Clone(step.Channels), func(id string) bool { return id == channelID })
+		if len(step.Channels) > 0 {
+			kept = append(kept, step)
+		}
+	}
+	a.Escalation = kept
+	return a
+}
+
+// Escalates returns the channels that hear of an escalation, each once.
+func (a Alerting) Escalates() []string {
+	var all []string
+	for _, step := range a.Escalation {
+		all = append(all, step.Channels...)
+	}
+	return slices.Compact(slices.Sorted(slices.Values(all)))
+}
+
+// EscalationProblems returns what is wrong with the channels of an endpoint's escalation as an Invalid, nil when all of them are
+// among the existing ones.
+func EscalationProblems(a Alerting, exists map[string]bool) error {
+	var problems []probe.Problem
+	for i, step := range a.Escalation {
+		for k, id := range step.Channels {
+			if !exists[id] {
+				problems = append(problems, problem(fmt.Sprintf("escalation[%d].channels[%d]", i, k), "there is no channel %.60q", id))
+			}
+		}
+	}
+	return invalid(problems)
+}
+
+// ParentProblems returns what is wrong with the endpoints that one stands behind as an Invalid, nil when each of them exists,
+// stands there once and does not itself stand behind this one. behind are the parents of every endpoint that has any.
+func ParentProblems(e Endpoint, exists map[string]bool, behind map[string][]string) error {
+	var problems []probe.Problem
+	seen := map[string]bool{}
+	for i, id := range e.DependsOn {
+		field := fmt.Sprintf("depends_on[%d]", i)
+		switch {
+		case !exists[id]:
+			problems = append(problems, problem(field, "there is no endpoint %.60q", id))
+		case seen[id]:
+			problems = append(problems, problem(field, "stands there twice"))
+		case standsBehind(id, e.ID, behind):
+			problems = append(problems, problem(field, "is this endpoint, or stands behind it: one of them must come first"))
+		}
+		seen[id] = true
+	}
+	return invalid(problems)
+}
+
+// standsBehind reports whether an endpoint is another one, or stands behind it by any number of steps.
+func standsBehind(id, other string, behind map[string][]string) bool {
+	seen := map[string]bool{}
+	for next := []string{id}; len(next) > 0; {
+		at := next[len(next)-1]
+		next = next[:len(next)-1]
+		if at == other {
+			return true
+		}
+		if !seen[at] {
+			seen[at] = true
+			next = append(next, behind[at]...)
+		}
+	}
+	return false
 }
 
 // Bounds of an endpoint's alerting.

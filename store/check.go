@@ -19,9 +19,11 @@ type Check struct {
 	Location    string
 	ScheduledAt time.Time
 	// Epoch is that of the lease under which the check was made; 0 when none was needed. See [Lease].
-	Epoch      int64
-	Result     probe.Result // without a transcript
-	Transcript Transcript   // nil when none was kept, and in lists
+	Epoch  int64
+	Result probe.Result // without a transcript
+	// Maintenance means that the endpoint was under maintenance; filled in when the check is recorded.
+	Maintenance bool
+	Transcript  Transcript // nil when none was kept, and in lists
 }
 
 // NewCheck turns what a probe saw into a check to be kept. The transcript is bounded and compressed here, where many checks

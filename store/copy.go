@@ -53,16 +53,17 @@ var CopyTables = []CopyTable{
 	{Name: "secret_key", Columns: columns(integers("id"), blobs("proof"))},
 	{Name: "channels", Columns: columns(
 		texts("id", "name", "name_key", "type"), jsons("settings"), blobs("secrets"), texts("broken"),
-		times("broken_at", "created_at", "updated_at"))},
+		times("broken_at", "created_at", "updated_at"), texts("audience"))},
 	{Name: "endpoints", Columns: columns(
 		texts("id", "slug", "name", "name_key", "search", "kind", "url"), blobs("headers"), texts("request_method"),
 		blobs("request_params"), texts("schedule"), numbers("timeout_ms", "degraded_over_ms"),
 		integers("confirm_failures", "confirm_successes"), numbers("confirm_after_ms"), flags("public", "paused"),
 		lists("tags"), times("created_at", "updated_at"), blobs("options"), flags("contract_notices"), lists("locations"),
-		integers("quorum"))},
+		integers("quorum"), jsons("alerting", "objectives"))},
+	{Name: "endpoint_parents", Columns: columns(texts("endpoint_id", "parent_id"), integers("position"))},
 	{Name: "endpoint_channels", Columns: columns(texts("endpoint_id", "channel_id"), integers("position"))},
 	{Name: "endpoint_states", Columns: columns(
-		texts("endpoint_id", "status"), times("since"), integers("version"), jsons("failure"))},
+		texts("endpoint_id", "status"), times("since"), integers("version"), jsons("failure", "flips", "hushed"))},
 	{Name: "places", Columns: columns(
 		integers("num"), texts("endpoint_id", "location"), integers("version"), texts("status"),
 		times("since", "last_scheduled_at", "last_check_at"), texts("chain"), times("head_at"), jsons("evidence"),
@@ -72,23 +73,33 @@ var CopyTables = []CopyTable{
 		texts("endpoint_id", "location"), times("scheduled_at"), flags("good"), times("at"), blobs("body"))},
 	{Name: "uptime_hours", Placed: true, Columns: columns(
 		texts("endpoint_id", "location"), times("hour"), integers("up", "degraded", "down", "gated", "unknown"),
-		jsons("classes"), blobs("latencies"))},
+		jsons("classes"), blobs("latencies"), integers("maintenance"))},
 	{Name: "uptime_days", Placed: true, Columns: columns(
 		texts("endpoint_id", "location"), days("day"), integers("up", "degraded", "down", "gated", "unknown"),
-		jsons("classes"), blobs("latencies"))},
+		jsons("classes"), blobs("latencies"), integers("maintenance"))},
 	{Name: "contracts", Columns: columns(
 		texts("id", "endpoint_id", "key", "hash"), times("first_seen_at", "last_seen_at"), blobs("tools"), jsons("changes"))},
 	{Name: "events", Columns: columns(
 		texts("id", "endpoint_id"), times("at"), texts("kind", "severity", "title"), jsons("data"))},
 	{Name: "incidents", Columns: columns(
-		texts("id", "endpoint_id", "severity"), times("started_at", "opened_at", "resolved_at"),
-		texts("resolution", "cause_step", "cause_class"), integers("cause_code"), texts("cause_message"))},
+		texts("id", "kind", "subject", "endpoint_id", "title", "severity", "worst"), times("started_at", "opened_at", "resolved_at"),
+		texts("resolution", "cause_step", "cause_class"), integers("cause_code"), texts("cause_message", "check_id"),
+		lists("seen_from"), flags("flapping"), times("acknowledged_at"), texts("acknowledged_by"), times("snoozed_until"))},
+	{Name: "incident_endpoints", Columns: columns(texts("incident_id", "endpoint_id"), times("joined_at", "left_at"))},
+	{Name: "incident_entries", Columns: columns(
+		texts("id", "incident_id"), times("at"), texts("kind", "author", "text"), flags("public"), texts("severity"), jsons("cause"))},
 	{Name: "notices", Columns: columns(
-		integers("seq"), texts("id", "incident_id", "event_id", "channel_id", "kind", "status"),
-		times("created_at", "due_at"), integers("attempts"), texts("lease_id"), times("leased_until"), texts("ref"))},
+		integers("seq"), texts("id", "incident_id", "event_id", "entry_id", "channel_id", "kind", "status"),
+		times("created_at", "due_at"), integers("attempts"), texts("lease_id", "holder"), times("leased_until"), texts("ref"))},
 	{Name: "notice_attempts", Columns: columns(
-		texts("notice_id"), integers("attempt"), times("at"), texts("outcome", "error"))},
+		texts("notice_id"), integers("attempt"), times("at"), texts("outcome", "error"), numbers("took_ms"))},
+	{Name: "maintenances", Columns: columns(
+		texts("id", "title", "text"), times("starts_at", "ends_at"), texts("schedule"), numbers("duration_ms"), flags("everything"),
+		lists("endpoints", "tags"), flags("public"), texts("author"), times("created_at", "updated_at"))},
 	{Name: "users", Columns: columns(texts("id", "name", "name_key", "password_hash", "role"), times("created_at"))},
+	{Name: "subscriptions", Columns: columns(
+		texts("id", "user_id"), flags("everything"), lists("endpoints", "tags", "severities"), jsons("quiet"), blobs("address_hash"),
+		times("confirmed_at"), blobs("confirm_hash", "manage_hash"), times("created_at"))},
 	{Name: "sessions", Columns: columns(blobs("token_hash"), texts("user_id"), times("created_at", "expires_at"))},
 	{Name: "tokens", Columns: columns(
 		texts("id", "name"), blobs("hash"), texts("role"), times("created_at", "last_used_at", "revoked_at"))},

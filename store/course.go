@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -16,6 +17,9 @@ type Situation struct {
 
 // Turn is what becomes of one incident by a check, worked out by Judge.Course.
 type Turn struct {
+	// EndpointID is whose check it was, and At when that was over; both are filled in by the store.
+	EndpointID string
+	At         time.Time
 	// Incident is how it is from here on. One that is not there yet has ID, Kind, Subject, StartedAt and OpenedAt filled in.
 	Incident Incident
 	// Opens means that it is to be inserted. Where one of its subject is open already, which only happens to a shared one, the
@@ -51,9 +55,66 @@ func (j Judge) course(s Situation) []Turn {
 		turns = slices.DeleteFunc(turns, func(t Turn) bool { return len(t.Entries)+len(t.Notices) == 0 && t.Tells == "" })
 	}
 	for i := range turns {
+		turns[i].EndpointID, turns[i].At = s.Standing.Endpoint.ID, s.Check.ended()
 		turns[i].enroll()
 	}
 	return turns
+}
+
+// Joined returns a turn that opens a shared incident as what it is where one of its subject is open already: the endpoint, whose
+// name is given, joins that one. Channels that were told of it, as shared.Told says, do not hear of its opening again.
+func (t Turn) Joined(shared Incident, name string) Turn {
+	t = t.of(shared)
+	t.Opens = false
+	for i := range t.Entries {
+		if e := &t.Entries[i]; e.Kind == EntryOpened {
+			e.Kind, e.Severity, e.Cause = EntryJoined, "", nil
+			e.Text = cmp.Or(e.Text, CleanText(name))
+		}
+	}
+	t.Notices = slices.DeleteFunc(t.Notices, func(n Notice) bool {
+		return n.Kind == NoticeOpened && slices.Contains(shared.Told, n.ChannelID)
+	})
+	return t
+}
+
+// Left returns a turn with which an endpoint, whose name is given, leaves a shared incident: with the last it ends, else nothing
+// is told.
+func (t Turn) Left(shared Incident, name string, last bool) Turn {
+	ended, how := t.Incident.ResolvedAt, t.Incident.Resolution
+	t = t.of(shared)
+	for i := range t.Entries {
+		if e := &t.Entries[i]; e.Kind == EntryResolved && !last {
+			e.Kind = EntryLeft
+		}
+		if e := &t.Entries[i]; e.Kind == EntryLeft {
+			e.Text = cmp.Or(e.Text, CleanText(name))
+		}
+	}
+	if !last {
+		t.Notices, t.Tells, t.Withdraw = nil, "", false
+		return t
+	}
+	if ended == nil {
+		ended, how = &t.At, ResolutionRecovered
+	}
+	t.Incident = *Resolve(shared, *ended, *ended, how)
+	if !slices.ContainsFunc(t.Entries, func(e Entry) bool { return e.Kind == EntryResolved }) {
+		t.Entries = append(t.Entries, Entry{ID: NewID("ent"), IncidentID: shared.ID, At: Stamp(t.At), Kind: EntryResolved})
+	}
+	return t
+}
+
+// of returns a copy of t that is about another incident of the same subject.
+func (t Turn) of(shared Incident) Turn {
+	t.Incident, t.Entries, t.Notices = shared, slices.Clone(t.Entries), slices.Clone(t.Notices)
+	for i := range t.Entries {
+		t.Entries[i].IncidentID = shared.ID
+	}
+	for i := range t.Notices {
+		t.Notices[i].IncidentID = shared.ID
+	}
+	return t
 }
 
 // silence takes away what is told under maintenance: all but the end of what was told before. Who would have heard of the

@@ -32,6 +32,9 @@ func EditEndpoint(e Endpoint, change func(*Endpoint) error, at time.Time) (Endpo
 	edited.Tags = slices.Clone(e.Tags)
 	edited.Channels = slices.Clone(e.Channels)
 	edited.Locations = slices.Clone(e.Locations)
+	edited.Alerting = e.Alerting.clone()
+	edited.DependsOn = slices.Clone(e.DependsOn)
+	edited.Objectives = slices.Clone(e.Objectives)
 	edited, err := edited.withOwnSettings()
 	if err != nil {
 		return Endpoint{}, err
@@ -80,6 +83,9 @@ func (e Endpoint) checkText() error {
 	for i, location := range e.Locations {
 		check(fmt.Sprintf("locations[%d]", i), location)
 	}
+	for i, o := range e.Objectives {
+		check(fmt.Sprintf("objectives[%d].name", i), o.Name)
+	}
 	texts := commandTexts(e.Command)
 	for _, field := range slices.Sorted(maps.Keys(texts)) {
 		check(field, texts[field])
@@ -104,6 +110,15 @@ func (e Endpoint) Tidy() Endpoint {
 	}
 	if len(e.Locations) == 0 {
 		e.Locations = nil
+	}
+	if len(e.Alerting.Escalation) == 0 {
+		e.Alerting.Escalation = nil
+	}
+	if len(e.DependsOn) == 0 {
+		e.DependsOn = nil
+	}
+	if len(e.Objectives) == 0 {
+		e.Objectives = nil
 	}
 	return e
 }
@@ -149,6 +164,104 @@ func (c Channel) tidy() Channel {
 		c.Secrets = nil
 	}
 	return c
+}
+
+// EnrollMaintenance returns m with the id and times that a database is to keep it under, as it will give it back.
+func EnrollMaintenance(m Maintenance, at time.Time) Maintenance {
+	m.ID, m.CreatedAt, m.UpdatedAt = NewID("mnt"), Stamp(at), Stamp(at)
+	return m.tidy()
+}
+
+// EditMaintenance lets change edit a copy of m, and holds on to what never changes.
+func EditMaintenance(m Maintenance, change func(*Maintenance) error, at time.Time) (Maintenance, error) {
+	edited := m
+	edited.Endpoints, edited.Tags = slices.Clone(m.Endpoints), slices.Clone(m.Tags)
+	if err := change(&edited); err != nil {
+		return Maintenance{}, err
+	}
+	edited.ID, edited.CreatedAt, edited.UpdatedAt = m.ID, m.CreatedAt, Stamp(at)
+	return edited.tidy(), nil
+}
+
+// tidy returns m as every database gives it back.
+func (m Maintenance) tidy() Maintenance {
+	m.Title, m.Text, m.Schedule, m.Author = CleanText(m.Title), CleanText(m.Text), CleanText(m.Schedule), CleanText(m.Author)
+	m.Duration = FromMilliseconds(Milliseconds(m.Duration))
+	for _, at := range []*time.Time{&m.StartsAt, &m.EndsAt} {
+		if !at.IsZero() {
+			*at = Stamp(*at)
+		}
+	}
+	m.Endpoints, m.Tags = cleanTexts(m.Endpoints), cleanTexts(m.Tags)
+	return m
+}
+
+// EnrollSubscription returns s with the id and time that a database is to keep it under, which are those of its channel as well,
+// or an Invalid.
+func EnrollSubscription(s Subscription, at time.Time) (Subscription, error) {
+	s.ID, s.CreatedAt = NewID("sub"), Stamp(at)
+	s.Channel.ID, s.Channel.CreatedAt, s.Channel.UpdatedAt = s.ID, s.CreatedAt, s.CreatedAt
+	s.Channel.Broken, s.Channel.BrokenAt = "", nil
+	s.Channel = s.Channel.tidy()
+	return s.tidy(), s.check()
+}
+
+// EditSubscription lets change edit a copy of s, and holds on to what never changes. A channel that was changed is no longer
+// broken.
+func EditSubscription(s Subscription, change func(*Subscription) error, at time.Time) (Subscription, error) {
+	edited := s
+	edited.Endpoints, edited.Tags, edited.Severities = slices.Clone(s.Endpoints), slices.Clone(s.Tags), slices.Clone(s.Severities)
+	edited.Channel.Settings, edited.Channel.Secrets = maps.Clone(s.Channel.Settings), maps.Clone(s.Channel.Secrets)
+	if s.Quiet != nil {
+		quiet := *s.Quiet
+		edited.Quiet = &quiet
+	}
+	if err := change(&edited); err != nil {
+		return Subscription{}, err
+	}
+	edited.ID, edited.CreatedAt = s.ID, s.CreatedAt
+	c, before := edited.Channel.tidy(), s.Channel
+	c.ID, c.CreatedAt, c.UpdatedAt, c.Broken, c.BrokenAt = s.ID, before.CreatedAt, before.UpdatedAt, before.Broken, before.BrokenAt
+	if !reflect.DeepEqual(c, before) {
+		c.UpdatedAt, c.Broken, c.BrokenAt = Stamp(at), "", nil
+	}
+	edited.Channel = c
+	return edited.tidy(), edited.check()
+}
+
+func (s Subscription) check() error {
+	if err := s.Channel.check(); err != nil {
+		return err
+	}
+	return s.Validate()
+}
+
+// tidy returns s as every database gives it back.
+func (s Subscription) tidy() Subscription {
+	s.UserID, s.Endpoints, s.Tags = CleanText(s.UserID), cleanTexts(s.Endpoints), cleanTexts(s.Tags)
+	if s.ConfirmedAt != nil {
+		at := Stamp(*s.ConfirmedAt)
+		s.ConfirmedAt = &at
+	}
+	if len(s.ConfirmHash) == 0 {
+		s.ConfirmHash = nil
+	}
+	if len(s.ManageHash) == 0 {
+		s.ManageHash = nil
+	}
+	return s
+}
+
+// cleanTexts returns texts as every database gives them back, nil for none.
+func cleanTexts(texts []string) []string {
+	if len(texts) == 0 {
+		return nil
+	}
+	clean := make([]string, 0, len(texts))
+	for _, text := range texts {
+		clean = append(clean, CleanText(text))
+	}
+	return clean
 }
 
 // Validate returns an Invalid unless s says exactly one way in which the delivery ended.

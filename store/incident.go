@@ -3,6 +3,7 @@ package store
 import (
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rollcallhq/rollcall/probe"
 )
@@ -17,7 +18,9 @@ type Incident struct {
 	Slug       string // of the endpoint, filled in by reads, as are Name and Public
 	Name       string
 	Public     bool     // of the endpoint; of a manual incident, always
-	Endpoints  []string // ids of those in it, where Kind may have several; filled in by reads
+	// Endpoints are the ids of those in it, where it may have several; of one that is over, of all that ever were. Filled in by
+	// reads, in order, and given to Store.Raise.
+	Endpoints []string
 	Title      string   // of a manual incident, and of a chain or a location what it is called; else empty
 	// Severity is how serious it is, or was when it ended: StatusDown, StatusDegraded, StatusGated or StatusUnknown. Worst is the
 	// most serious that it was.
@@ -36,7 +39,9 @@ type Incident struct {
 	AcknowledgedAt *time.Time
 	AcknowledgedBy string
 	SnoozedUntil   *time.Time
-	Told           []string // ids of the channels that the opening was, or is to be, told to; filled in only where it is to be judged
+	// Told are the ids of the team's channels that the opening was, or is to be, told to, or an escalation was; filled in only
+	// where it is to be judged.
+	Told []string
 }
 
 // IncidentKind says what an incident is about. Kinds are stored as they are and never renamed.
@@ -106,6 +111,43 @@ type IncidentFilter struct {
 	Since      time.Time // open then, or started since
 	Limit      int
 	Cursor     string
+}
+
+// EnrollIncident returns an incident that somebody, or something of ours, raises, with what a database is to keep it under, and
+// the first line of its timeline. Of a manual one, everything is public.
+func EnrollIncident(i Incident, author, text string, at time.Time) (Incident, Entry, error) {
+	var problems []probe.Problem
+	if !slices.Contains(Severities(), i.Severity) {
+		problems = append(problems, problem("severity", "must be one of down, gated, unknown and degraded"))
+	}
+	if i.Kind == IncidentManual {
+		problems = append(problems, nameProblems("title", i.Title)...)
+	} else if i.Subject == "" {
+		problems = append(problems, problem("subject", "is required"))
+	}
+	if utf8.RuneCountInString(text) > maxComment {
+		problems = append(problems, problem("text", "is longer than %d characters", maxComment))
+	}
+	i.ID, i.Worst = NewID("inc"), i.Severity
+	if i.Kind == IncidentManual {
+		i.Subject = "manual/" + i.ID
+	}
+	if i.StartedAt.IsZero() {
+		i.StartedAt = at
+	}
+	if i.OpenedAt.IsZero() {
+		i.OpenedAt = i.StartedAt
+	}
+	i.StartedAt, i.OpenedAt, i.ResolvedAt, i.Resolution = Stamp(i.StartedAt), Stamp(i.OpenedAt), nil, ""
+	i.AcknowledgedAt, i.AcknowledgedBy, i.SnoozedUntil = nil, "", nil
+	i.Subject, i.Title = CleanText(i.Subject), CleanText(i.Title)
+	i.Cause.Step, i.Cause.Message = CleanText(i.Cause.Step), CleanText(i.Cause.Message)
+	i.Endpoints, i.SeenFrom = cleanTexts(i.Endpoints), cleanTexts(i.SeenFrom)
+	entry := Entry{
+		ID: NewID("ent"), IncidentID: i.ID, At: i.OpenedAt, Kind: EntryOpened, Author: CleanText(author), Text: CleanText(text),
+		Public: i.Kind == IncidentManual, Severity: i.Severity,
+	}
+	return i, entry, invalid(problems)
 }
 
 // Severities lists what an incident may be of, worst first.

@@ -109,6 +109,7 @@ func (g *group) enter(c Check, judge Judge) Outcome {
 		return out
 	}
 	g.Kept[c.Slot()] = true
+	c.Maintenance = judge.Maintained != nil && judge.Maintained(c.EndpointID, c.Result.StartedAt)
 	g.checks = append(g.checks, c)
 	g.places[PlaceKey{c.EndpointID, c.Location}] = true
 	if _, ok := g.before[c.EndpointID]; !ok {
@@ -116,7 +117,7 @@ func (g *group) enter(c Check, judge Judge) Outcome {
 	}
 	a := Advance(standing, c, judge, g.Now)
 	place := standing.place(c.Location)
-	g.count(place, c, judge)
+	g.count(place, c)
 	g.notices = append(g.notices, a.Notices...)
 	out.Kept, out.State, out.Notices = true, place.State, len(a.Notices)
 	if a.Contract != nil {
@@ -142,9 +143,9 @@ func (g *group) enter(c Check, judge Judge) Outcome {
 
 // count adds c to the running hour of its place. The first check of another hour ends the one before; a check of an hour
 // that is long over counts there.
-func (g *group) count(p *Place, c Check, judge Judge) {
+func (g *group) count(p *Place, c Check) {
 	add := func(r *Rollup) { r.Add(c.Result) }
-	if judge.Maintained != nil && judge.Maintained(c.EndpointID, c.Result.StartedAt) {
+	if c.Maintenance {
 		add = (*Rollup).AddMaintained
 	}
 	hour := HourOf(c.Result.StartedAt)

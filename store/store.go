@@ -85,15 +85,16 @@ type Store interface {
 	Incidents(ctx context.Context, f IncidentFilter) (Page[Incident], error)
 	Incident(ctx context.Context, id string) (Incident, error)
 	// Timeline returns what happened to an incident, oldest first: its entries, changes of the tool list meanwhile, and what was
-	// sent of it or could not be.
+	// sent of it to the team's channels or could not be.
 	Timeline(ctx context.Context, incidentID string) ([]Entry, error)
 	// Act does something about an incident (see Incident.Take) and tells the channels that were told of it, and with a public
-	// text the subscriptions. A reopened incident clashes with one of the same Subject that is open. Resolving one about an
+	// text, or when it ends, the subscriptions (see Telling). A reopened incident clashes with one of the same Subject that is open. Resolving one about an
 	// endpoint that is not up hushes it (State.Hushed).
 	Act(ctx context.Context, incidentID string, a Act) (Incident, error)
 	// Raise opens an incident that no check tells of: about a location, an objective, or by hand. It fills in ID, and Subject
-	// of a manual one, keeps an EntryOpened by the author with the text, and notices for the channels, and says whether it did:
-	// one of the same Subject that is open already is returned as it is.
+	// of a manual one, keeps an EntryOpened by the author with the text, and notices for the channels that exist (of a manual one
+	// also for subscriptions), and says whether it did: one of the same Subject that is open already is returned as it is.
+	// Endpoints must exist.
 	Raise(ctx context.Context, i Incident, author, text string, channels []string) (Incident, bool, error)
 	// Clear ends the open incident of a subject and tells those who were told of it; ErrNotFound when none is open.
 	Clear(ctx context.Context, subject string, at time.Time, how Resolution, text string) (Incident, error)
@@ -123,13 +124,17 @@ type Store interface {
 	// delivery: a resolution never overtakes its opening. One caller (holder) has the notices of a channel at a time, for a
 	// channel is paced by whoever sends: those of a channel of which another one holds a lease wait. Notices of broken channels
 	// wait. The opening of an endpoint that stands behind one that is down (an open incident of severity down) waits. It takes
-	// no write lock when nothing is due. The endpoints of the deliveries come without headers and options.
+	// no write lock when nothing is due. What is not due yet, or waits, holds up what came after it, but reminders and escalations
+	// hold up nothing. The endpoints of the deliveries come without headers and options. Quiet hours are for whoever sends.
 	LeaseNotices(ctx context.Context, holder string, now time.Time, lease time.Duration, limit int) ([]Delivery, error)
 	// SettleNotice ends a lease: it logs the attempt and marks the notice and those later ones that went along sent, passed,
 	// failed for good, or due again. A permanent failure also marks the channel broken, with the reason. ErrNotFound when
-	// somebody else has leased the notice since: a lease that merely ran out may still be settled.
+	// somebody else has leased the notice since: a lease that merely ran out may still be settled, and so may later notices of one
+	// that was taken back. The log has one line for all of them, and none for what was merely deferred. With Next, a reminder is
+	// kept unless the incident is over or acknowledged, or one waits already; not before the end of a snooze.
 	SettleNotice(ctx context.Context, s Settlement) error
-	// Resend has a notice that was sent, passed or failed for good be sent once more, at now; Conflict when it waits.
+	// Resend has a notice that was sent, passed or failed for good be sent once more, at now; Conflict when it waits. What the
+	// channel answered the first time is forgotten: it is another message.
 	Resend(ctx context.Context, noticeID string, now time.Time) error
 	// Attempts lists the log of deliveries, newest first.
 	Attempts(ctx context.Context, f AttemptFilter) (Page[Attempt], error)

@@ -1,0 +1,133 @@
+package store
+
+import (
+	"crypto/sha256"
+	"slices"
+	"time"
+)
+
+// Telling is word of an incident for those who have subscribed.
+type Telling struct {
+	Incident  Incident
+	Endpoints []Endpoint // that it is about; none when it is about none
+	Kind      NoticeKind // what those hear who have heard of the opening; empty: nothing is told
+	// Told means that the severity is one that the endpoint tells: those who named no severities go by that.
+	Told    bool
+	EntryID string
+	At      time.Time
+}
+
+// Listener is a subscription, and whether it has heard, or will, of the opening of an incident.
+type Listener struct {
+	Subscription
+	Heard bool
+}
+
+// Notices returns one notice for each of the subscriptions that is to hear. What is over is told to those only who heard that it
+// began, whatever they want to hear of otherwise.
+func (t Telling) Notices(all []Listener) []Notice {
+	if t.Kind == "" {
+		return nil
+	}
+	var notices []Notice
+	for _, l := range all {
+		kind := t.hears(l)
+		if kind == "" {
+			continue
+		}
+		n := Notice{ID: NewID("ntc"), IncidentID: t.Incident.ID, ChannelID: l.ID, Kind: kind, CreatedAt: t.At, DueAt: t.At}
+		if !kind.Ahead() {
+			n.EntryID = t.EntryID
+		}
+		notices = append(notices, n)
+	}
+	return notices
+}
+
+// hears returns what a subscription hears, empty for nothing.
+func (t Telling) hears(l Listener) NoticeKind {
+	about, shown := t.about(l.Subscription)
+	switch {
+	case l.ConfirmedAt == nil || !shown:
+		return ""
+	case t.Incident.ResolvedAt != nil:
+		if l.Heard {
+			return t.Kind
+		}
+		return ""
+	case l.Severities == nil && !t.Told, !slices.ContainsFunc(about, func(e Endpoint) bool { return l.Wants(e, t.Incident.Severity) }):
+		return ""
+	case !l.Heard:
+		return NoticeOpened
+	case t.Kind == NoticeOpened:
+		return ""
+	}
+	return t.Kind
+}
+
+// about returns the endpoints that a subscription may know the incident is about, the zero one when it is about none, and whether
+// it may know of the incident at all.
+func (t Telling) about(s Subscription) ([]Endpoint, bool) {
+	about := t.Endpoints
+	if s.Public() && t.Incident.Kind != IncidentManual {
+		about = slices.DeleteFunc(slices.Clone(about), func(e Endpoint) bool { return !e.Public })
+		return about, len(about) > 0
+	}
+	if len(about) == 0 {
+		about = []Endpoint{{}}
+	}
+	return about, true
+}
+
+// TellingOf returns what is told by a turn, by its last entry.
+func TellingOf(t Turn, about []Endpoint) Telling {
+	w := Telling{Incident: t.Incident, Endpoints: about, Kind: t.Tells, Told: t.Told, At: t.At}
+	if n := len(t.Entries); n > 0 {
+		w.EntryID = t.Entries[n-1].ID
+	}
+	return w
+}
+
+// Tells reports whether an incident of this severity is one that its endpoints tell of: those that are about none are told.
+func (i Incident) Tells(about []Endpoint) bool {
+	if i.Kind != IncidentEndpoint || len(about) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(about, func(e Endpoint) bool { return e.Alerting.Tells(i.Severity) })
+}
+
+// Address returns where a subscription is sent to: an email address, or a URL.
+func (s Subscription) Address() string {
+	if s.Channel.Type == ChannelEmail {
+		return s.Channel.Value("to")
+	}
+	if url := s.Channel.Value("webhook_url"); url != "" {
+		return url
+	}
+	return s.Channel.Value("channel")
+}
+
+// AddressHash returns the form in which databases compare the addresses of subscriptions, without regard to case: a hash, because
+// a URL may be a secret.
+func AddressHash(address string) []byte {
+	sum := sha256.Sum256([]byte(Fold(CleanText(address))))
+	return sum[:]
+}
+
+// Audience says who sees a channel: the team, or nobody but the subscription that it is of.
+type Audience string
+
+// The audiences of channels. They are stored as they are.
+const (
+	AudienceTeam   Audience = "team"
+	AudiencePublic Audience = "public"
+	AudienceMember Audience = "member"
+)
+
+// Audience returns that of the channel of a subscription.
+func (s Subscription) Audience() Audience {
+	if s.Public() {
+		return AudiencePublic
+	}
+	return AudienceMember
+}
