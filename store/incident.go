@@ -17,11 +17,11 @@ type Incident struct {
 	EndpointID string // empty for those of a chain or a location, and for manual ones
 	Slug       string // of the endpoint, filled in by reads, as are Name and Public
 	Name       string
-	Public     bool     // of the endpoint; of a manual incident, always
+	Public     bool // of the endpoint; of a manual incident, always
 	// Endpoints are the ids of those in it, where it may have several; of one that is over, of all that ever were. Filled in by
 	// reads, in order, and given to Store.Raise.
 	Endpoints []string
-	Title      string   // of a manual incident, and of a chain or a location what it is called; else empty
+	Title     string // of a manual incident, and of a chain or a location what it is called; else empty
 	// Severity is how serious it is, or was when it ended: StatusDown, StatusDegraded, StatusGated or StatusUnknown. Worst is the
 	// most serious that it was.
 	Severity   Status
