@@ -32,11 +32,12 @@ type State struct {
 	Since  time.Time // when Status began: an outage begins at its first bad check
 
 	// Streak is the run of checks that disagree with Status but do not suffice to change it; empty when the latest check
-	// agrees. Down is the run of down checks up to the latest.
+	// agrees. Down is the run of down checks up to the latest: while Status is down, of those with the same class and code.
 	Streak Streak
 	Down   Streak
 
-	// Failure is why Status is not up: that of the first check with this verdict in the streak that made it so.
+	// Failure is why Status is not up: that of the first check with this verdict in the streak that made it so, and of an outage
+	// that goes on in another way, that of the first check which found it so.
 	Failure *probe.Failure
 
 	// The latest check: its id, when it started, what it found and how long it took.
