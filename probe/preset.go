@@ -401,3 +401,13 @@ func (p *preset) nameOf(id string) string {
 	}
 	return id
 }
+
+// ChainName returns what the chain of an id is called, such as "ethereum" for 1 of kind evm; empty when nobody has said.
+func ChainName(kind Kind, id string) string {
+	if p := presetOf(kind); p != nil {
+		if c := p.chain(id); c != nil {
+			return c.Name
+		}
+	}
+	return ""
+}
