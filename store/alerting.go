@@ -133,7 +133,8 @@ const (
 	maxEscalation = 10
 	maxAfter      = 7 * 24 * time.Hour
 	minRemind     = 5 * time.Minute
-	maxParents    = 20
+	// MaxParents bounds Endpoint.DependsOn.
+	MaxParents = 20
 )
 
 func (e Endpoint) alertingProblems() []probe.Problem {
@@ -166,8 +167,8 @@ func (e Endpoint) alertingProblems() []probe.Problem {
 			add(field+".channels", "must name between 1 and %d channels", maxChannels)
 		}
 	}
-	if len(e.DependsOn) > maxParents {
-		add("depends_on", "names more than %d endpoints", maxParents)
+	if len(e.DependsOn) > MaxParents {
+		add("depends_on", "names more than %d endpoints", MaxParents)
 	}
 	return append(problems, objectiveProblems(e.Objectives)...)
 }
