@@ -156,7 +156,7 @@ func (s *CopySum) Add(t CopyTable, b CopyBatch) error {
 		s.AddRow(t, row)
 	}
 	for _, c := range b.Checks {
-		packed, err := PackBare(c.Result, c.ScheduledAt)
+		packed, err := PackCheck(c)
 		if err != nil {
 			return fmt.Errorf("check %s: %w", c.ID, err)
 		}

@@ -59,6 +59,18 @@ func PackBare(r probe.Result, scheduledAt time.Time) (Packed, error) {
 	}, nil
 }
 
+// PackCheck is PackBare for a check, with whether it was made under maintenance: see [Maintained].
+func PackCheck(c Check) (Packed, error) {
+	p, err := PackBare(c.Result, c.ScheduledAt)
+	if err == nil && c.Maintenance {
+		p.Numbers[0] |= flagMaintenance
+	}
+	return p, err
+}
+
+// Maintained reports whether the numbers of a packed check say that it was made under maintenance.
+func Maintained(numbers []byte) bool { return len(numbers) > 0 && numbers[0]&flagMaintenance != 0 }
+
 // Unpack returns what Pack was given, as [Rounded] leaves it. Without numbers, which is how rows of the first schema were
 // carried over, everything is in the shape: its steps then have the members that EncodeResult writes, and beside them are
 // started_at (as scheduled where that is not there), duration_ms and retry_after_ms.
@@ -411,6 +423,8 @@ const (
 	flagRetry   = 1 << 0
 	flagFacts   = 1 << 1
 	flagDialled = 1 << 2 // another step than the first spent time on dialling
+
+	flagMaintenance = 1 << 3 // nothing follows: the check was made under maintenance
 )
 
 var errNumbers = errors.New("unpack check: not the numbers of a check")
