@@ -47,8 +47,9 @@ type Delivery struct {
 	Endpoint Endpoint // zero when it is about none, or about several
 	// Dependents are the names of endpoints that stand behind Endpoint and whose own opening waits for it.
 	Dependents []string
-	// BehindUntil is when the last of the endpoints that Endpoint stands behind was up again, of those that were down when Incident
-	// opened; the time of the lease while one still is. Zero: none was.
+	// BehindUntil is when the last of the endpoints that Endpoint stands behind was up again, of those that were down (an incident
+	// about the endpoint itself, severity or worst down) when Incident opened or within a minute after; the time of the lease while
+	// one still is. Zero: none was.
 	BehindUntil  time.Time
 	Channel      Channel
 	Subscription *Subscription // nil when Channel is one of the team's
