@@ -105,7 +105,7 @@ func TestWhatADeadProcessHadInHandIsSentByTheNextOne(t *testing.T) {
 		s.endpoint(id)
 		s.record(probe.Up, probe.Down, probe.Down)
 
-		due, err := s.db.LeaseNotices(t.Context(), time.Now(), 2*time.Minute, 10) // a process leases it, and dies
+		due, err := s.db.LeaseNotices(t.Context(), "another", time.Now(), 2*time.Minute, 10) // a process leases it, and dies
 		if err != nil || len(due) != 1 {
 			t.Fatalf("leased %+v, %v; want one notice", due, err)
 		}

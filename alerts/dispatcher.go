@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net/url"
-	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,7 +17,7 @@ import (
 // Config is what a Dispatcher needs. Store, Senders and Log are required; of the rest, zero means the default.
 type Config struct {
 	Store interface {
-		LeaseNotices(ctx context.Context, now time.Time, lease time.Duration, limit int) ([]store.Delivery, error)
+		LeaseNotices(ctx context.Context, holder string, now time.Time, lease time.Duration, limit int) ([]store.Delivery, error)
 		SettleNotice(ctx context.Context, s store.Settlement) error
 	}
 	Senders    map[store.ChannelType]Sender
@@ -28,6 +25,20 @@ type Config struct {
 	Registerer prometheus.Registerer // nil: nothing is counted
 	PublicURL  string                // for links in messages; empty: no links
 	Wake       <-chan struct{}       // something was recorded, look at once; never closed; nil: look every Poll
+	Holder     string                // whose leases these are; one for each process; made when empty
+
+	// UnsubscribeURL returns where the recipient of a delivery to a subscription ends it with one click; nil: no such links.
+	UnsubscribeURL func(store.Delivery) string
+	// Broken is told of a channel of the team that is broken for good, once it is on record, so that its owner hears of it by
+	// another one; nil: nobody is told.
+	Broken func(ctx context.Context, c store.Channel, reason string) error
+	// Unsubscribe ends a subscription from the public whose address refuses messages for good; nil: its channel is left broken.
+	Unsubscribe func(ctx context.Context, subscriptionID, reason string) error
+	// Pace returns the least time between two messages to one channel of a type; nil: DefaultPace.
+	Pace func(store.ChannelType) time.Duration
+	// Point is called at each named step of a delivery, by the goroutine that takes it, so that a test can end it there as a
+	// kill would. Nil outside of tests. The names are "leased", "worded", "sent", "settling" and "settled".
+	Point func(name string)
 
 	Poll        time.Duration // between two looks at the store; one second
 	Workers     int           // messages under way at once, one for each channel at most; 16
@@ -51,6 +62,15 @@ func (c Config) withDefaults() Config {
 	if c.Workers == 0 {
 		c.Workers = 16
 	}
+	if c.Holder == "" {
+		c.Holder = store.NewID("dsp")
+	}
+	if c.Pace == nil {
+		c.Pace = DefaultPace
+	}
+	if c.Point == nil {
+		c.Point = func(string) {}
+	}
 	return c
 }
 
@@ -58,9 +78,12 @@ func (c Config) withDefaults() Config {
 // slept for a day from giving up on the first try after it woke. With the default backoff a day is about a hundred
 // attempts. Then the channel counts as broken, as after a permanent error, because people should see that it has
 // accepted nothing for a day; what waits for it is sent once somebody has mended it.
+//
+// What may have been kept long before it was due says nothing about a day by its age: of that, giveUpADay attempts must fail.
 const (
 	giveUpAfter    = 24 * time.Hour
 	giveUpAttempts = 20
+	giveUpADay     = 100
 )
 
 // Dispatcher delivers the notices that the store keeps: at least once, in order for each incident and channel, and
@@ -68,9 +91,11 @@ const (
 // own messages only.
 //
 //	Run ── look ──► lease what is due, hand it to the lane of its channel
-//	lane ─ deliver ─► word · send · settle: sent, due again, or failed for good     (one lane per busy channel)
+//	lane ─ hush ──► settle what nothing is to be said about: it is over by then, or these are quiet hours
+//	     ─ speak ─► word one, or many as a digest · send · settle: sent, passed, due again, or failed for good
 //
-// Whatever was leased and not settled falls due again when its lease ends.
+// There is one lane for each busy channel, with one goroutine. Whatever was leased and not settled falls due again when its
+// lease ends.
 type Dispatcher struct {
 	config  Config
 	metrics metrics
@@ -78,26 +103,22 @@ type Dispatcher struct {
 	again   chan struct{} // a lane has settled something: what stood behind it may be due
 
 	mu    sync.Mutex
-	lanes map[string][]leased // waiting deliveries by channel id; a channel that is in here has a goroutine
-}
-
-// leased is a delivery and the time until which it is ours.
-type leased struct {
-	store.Delivery
-	until time.Time
+	lanes map[string]*lane // by channel id
 }
 
 const (
-	batch     = 100             // notices leased with one query
-	maxLane   = 100             // deliveries that wait in a lane
-	settleFor = 5 * time.Second // for one settlement
+	batch     = 500              // deliveries leased with one query
+	settleFor = 5 * time.Second  // for one settlement
+	tellFor   = 15 * time.Second // for telling an owner that a channel is broken
 	// leaseFor tells a database that is slow from a connection that has gone silent, as after a failover: without a
 	// bound the one query that waits on it would be the last.
 	leaseFor = 15 * time.Second
+	// maxRest is how long deliveries wait in a lane for their channel to want them. For longer they are given back.
+	maxRest = time.Minute + gather
 )
 
-// lease is long enough for a full lane at the rate that Slack allows, one message a second, and short enough that after
-// a kill -9 what was in hand is not late by more than two minutes.
+// lease is long enough for what a digest waits for, and for a hundred messages at the rate that Slack allows; and short enough
+// that after a kill -9 what was in hand is not late by more than two minutes.
 func (c Config) lease() time.Duration { return 100*time.Second + c.SendTimeout }
 
 // New returns a dispatcher; it does nothing until Run.
@@ -108,7 +129,7 @@ func New(c Config) *Dispatcher {
 		metrics: newMetrics(c.Registerer, c.Senders),
 		slots:   make(chan struct{}, c.Workers),
 		again:   make(chan struct{}, 1),
-		lanes:   map[string][]leased{},
+		lanes:   map[string]*lane{},
 	}
 }
 
@@ -153,27 +174,32 @@ func (d *Dispatcher) watch(ctx, work context.Context, lanes *sync.WaitGroup) {
 	}
 }
 
-// Test sends a test message and reports, in words for a user and without secrets, why it did not arrive.
-func (d *Dispatcher) Test(ctx context.Context, c store.Channel) (err error) {
-	defer d.recovered(c, &err)
-	_, err = d.send(ctx, c, "", NewTestMessage(c, d.config.PublicURL))
+// look leases everything that is due and hands it to the lanes, all before any is sent: what belongs into one digest is together,
+// and a channel which turns out to be broken loses one of them and not more.
+func (d *Dispatcher) look(ctx, work context.Context, lanes *sync.WaitGroup) error {
+	d.forget(time.Now())
+	idle, err := d.fill(ctx)
+	for _, l := range idle {
+		lanes.Go(func() { d.serve(ctx, work, l) })
+	}
 	return err
 }
 
-// look leases everything that is due and hands it to the lanes.
-func (d *Dispatcher) look(ctx, work context.Context, lanes *sync.WaitGroup) error {
+// fill leases what is due. It returns the lanes that need a goroutine.
+func (d *Dispatcher) fill(ctx context.Context) (idle []*lane, err error) {
 	for {
 		now := time.Now()
 		due, err := d.leaseOnce(ctx, now)
 		if err != nil {
-			return err
+			return idle, err
 		}
 		d.metrics.looked.SetToCurrentTime()
-		for _, channelID := range d.enqueue(due, now.Add(d.config.lease())) {
-			lanes.Go(func() { d.serve(ctx, work, channelID) })
+		idle = append(idle, d.enqueue(due, now, now.Add(d.config.lease()))...)
+		if len(due) > 0 {
+			d.config.Point("leased")
 		}
 		if len(due) < batch {
-			return nil
+			return idle, nil
 		}
 	}
 }
@@ -181,124 +207,155 @@ func (d *Dispatcher) look(ctx, work context.Context, lanes *sync.WaitGroup) erro
 func (d *Dispatcher) leaseOnce(ctx context.Context, now time.Time) ([]store.Delivery, error) {
 	ctx, cancel := context.WithTimeout(ctx, leaseFor)
 	defer cancel()
-	return d.config.Store.LeaseNotices(ctx, now, d.config.lease(), batch)
+	return d.config.Store.LeaseNotices(ctx, d.config.Holder, now, d.config.lease(), batch)
 }
 
-// enqueue adds deliveries to the lanes of their channels, all before any is sent, so that a channel which turns out to be
-// broken loses one of them and not more. It returns the lanes that need a goroutine. What a full lane cannot take falls
-// due again: one channel's flood does not fill the memory.
-func (d *Dispatcher) enqueue(due []store.Delivery, until time.Time) (idle []string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, delivery := range due {
-		id := delivery.Channel.ID
-		lane, busy := d.lanes[id]
-		if !busy {
-			idle = append(idle, id)
-		}
-		if len(lane) < maxLane {
-			d.lanes[id] = append(lane, leased{delivery, until})
-		}
-	}
-	return idle
-}
-
-// next takes the first waiting delivery of a lane that is ours for long enough to send it. When there is none the lane
-// is idle, and the caller's goroutine is no longer needed.
-func (d *Dispatcher) next(channelID string) (leased, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	lane := d.lanes[channelID]
-	for len(lane) > 0 {
-		first := lane[0]
-		lane = lane[1:]
-		if time.Until(first.until) > d.config.SendTimeout+settleFor {
-			d.lanes[channelID] = lane
-			return first, true
-		}
-	}
-	delete(d.lanes, channelID)
-	return leased{}, false
-}
-
-// serve delivers what waits in a lane, one after the other.
-func (d *Dispatcher) serve(ctx, work context.Context, channelID string) {
+// serve delivers what waits in a lane, one after the other, until the lane is idle.
+func (d *Dispatcher) serve(ctx, work context.Context, l *lane) {
 	for {
-		l, ok := d.next(channelID)
-		if !ok {
-			return
+		if work.Err() != nil {
+			d.giveBack(work, d.empty(l), time.Now()) // the grace is over
 		}
-		d.slots <- struct{}{} // comes soon: every send has a deadline
-		pause, broken := d.deliver(work, l)
-		<-d.slots
-		d.nudge()
-		if broken || !rest(ctx, pause) || work.Err() != nil {
-			d.abandon(channelID)
+		d.hush(work, l)
+		pause, idle := d.wait(l)
+		switch {
+		case idle:
 			return
+		case pause > maxRest:
+			d.giveBack(work, d.empty(l), time.Now().Add(pause))
+		case pause > 0 && !d.rest(ctx, work, l, pause):
+			d.giveBack(work, d.empty(l), time.Now())
+		case pause == 0:
+			d.speak(work, l)
 		}
 	}
 }
 
-// abandon leaves what waits in a lane to fall due again: for a broken channel, once it is mended.
-func (d *Dispatcher) abandon(channelID string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.lanes, channelID)
-}
-
-// rest waits and reports whether it did to the end: not when ctx ends before.
-func rest(ctx context.Context, pause time.Duration) bool {
-	if pause <= 0 {
-		return true
+// rest leaves a lane alone for a while, or until something is added to it, and reports whether it is to be served after that: not
+// when this service stops, unless all that it waited for is the pace of the channel.
+func (d *Dispatcher) rest(ctx, work context.Context, l *lane, pause time.Duration) bool {
+	stop := ctx
+	if pause <= l.pace.every {
+		stop = work
 	}
 	select {
 	case <-time.After(pause):
-		return true
-	case <-ctx.Done():
+	case <-l.more:
+	case <-stop.Done():
 		return false
 	}
+	return true
 }
 
-func (d *Dispatcher) nudge() {
-	select {
-	case d.again <- struct{}{}:
-	default:
+func (d *Dispatcher) nudge() { signal(d.again) }
+
+// hush settles what nothing is to be said about.
+func (d *Dispatcher) hush(work context.Context, l *lane) {
+	for _, h := range d.takeUnsaid(l) {
+		h.how.At = time.Now()
+		outcome := outcomePassed
+		if h.how.Deferred {
+			outcome = outcomeDeferred
+		}
+		if d.settle(work, []leased{h.leased}, h.how) {
+			d.metrics.count(h.Channel.Type, outcome)
+		}
+		d.nudge()
 	}
 }
 
-// deliver sends one notice and settles it. It returns how long the channel wants to be left alone, and whether it is
-// broken.
-func (d *Dispatcher) deliver(work context.Context, l leased) (pause time.Duration, broken bool) {
-	if work.Err() != nil {
-		return 0, false // the grace is over: it falls due again
+// speak tells what is next in a lane. A channel that turns out to be broken loses what it refused; the rest waits until it is
+// mended.
+func (d *Dispatcher) speak(work context.Context, l *lane) {
+	d.slots <- struct{}{} // comes soon: every send has a deadline
+	items := d.take(l)
+	if len(items) == 0 {
+		<-d.slots
+		return
 	}
+	s := d.deliver(work, l, items)
+	<-d.slots
+	d.nudge()
+	if s.Permanent {
+		d.giveBack(work, d.empty(l), time.Now())
+		d.tellOwner(work, items[0].Delivery, s.Error)
+	}
+}
+
+// deliver sends one message and settles what it told.
+func (d *Dispatcher) deliver(work context.Context, l *lane, items []leased) store.Settlement {
 	began := time.Now()
-	receipt, err := d.attempt(work, l)
-	settlement, outcome := d.outcome(work, l, receipt, err)
-	took := time.Since(began)
-	d.settle(work, l, settlement)
-	d.metrics.observe(l.Channel.Type, outcome, took) // once it is on record
+	receipt, err := d.attempt(work, l, items)
+	l.pace.spend(time.Now())
 	if e, ok := errors.AsType[*RetryError](err); ok {
-		pause = e.After
+		l.pace.leave(time.Now().Add(e.After))
 	}
-	return pause, settlement.Permanent
+	s, outcome := d.outcome(work, items, receipt, err)
+	s.Took = time.Since(began)
+	first, rest := items, []leased(nil)
+	if s.Permanent {
+		first, rest = items[:1], items[1:]
+	}
+	settled := d.settle(work, first, s)
+	d.giveBack(work, rest, s.At)
+	if s.Sent {
+		d.told(l, items)
+	}
+	d.metrics.observe(items[0].Channel.Type, outcome, time.Since(began)) // once it is on record
+	if len(items) > 1 && s.Sent {
+		d.metrics.digest(items[0].Channel.Type)
+	}
+	s.Permanent = s.Permanent && settled // else whoever has it next will find out
+	return s
 }
 
-// attempt words a notice and sends it. A panic on the way is a mistake of ours and fails this attempt only.
-func (d *Dispatcher) attempt(work context.Context, l leased) (r Receipt, err error) {
-	defer d.recovered(l.Channel, &err)
-	return d.send(work, l.Channel, l.Ref, NewMessage(l.Delivery, d.config.PublicURL))
+// attempt words deliveries and sends the message. A panic on the way is a mistake of ours and fails this attempt only.
+func (d *Dispatcher) attempt(work context.Context, l *lane, items []leased) (r Receipt, err error) {
+	defer d.recovered(items[0].Channel, &err)
+	m, ref := d.message(items)
+	d.config.Point("worded")
+	r, err = d.send(withPace(work, &l.pace), items[0].Channel, ref, m)
+	d.config.Point("sent")
+	return r, err
+}
+
+// message words deliveries to one channel, with the ref of what they follow: a digest follows nothing.
+func (d *Dispatcher) message(items []leased) (m Message, ref string) {
+	first := items[0].Delivery
+	switch {
+	case len(items) > 1:
+		ds := make([]store.Delivery, 0, len(items))
+		for _, l := range items {
+			ds = append(ds, l.Delivery)
+		}
+		m = NewDigest(ds, d.config.PublicURL)
+	case first.Subscription != nil && first.Subscription.Public():
+		m, ref = NewPublicMessage(first, d.config.PublicURL), first.Ref
+	default:
+		m, ref = NewMessage(first, d.config.PublicURL), first.Ref
+	}
+	if first.Subscription != nil && d.config.UnsubscribeURL != nil {
+		m.Unsubscribe = d.config.UnsubscribeURL(first)
+	}
+	return m, ref
 }
 
 // outcome says what follows from an attempt, and logs it.
-func (d *Dispatcher) outcome(work context.Context, l leased, receipt Receipt, err error) (store.Settlement, string) {
-	now := time.Now()
-	s := store.Settlement{NoticeID: l.Notice.ID, LeaseID: l.LeaseID, At: now}
+func (d *Dispatcher) outcome(work context.Context, items []leased, receipt Receipt, err error) (store.Settlement, string) {
+	now, l := time.Now(), items[0]
+	s := store.Settlement{At: now}
 	log := d.config.Log.With("notice", l.Notice.ID, "kind", l.Notice.Kind, "endpoint", l.Endpoint.Slug, "channel", l.Channel.ID,
 		"channel_name", l.Channel.Name, "attempt", l.Notice.Attempts+1)
-	if err == nil {
+	if len(items) > 1 {
+		log = log.With("digest_of", len(items))
+	}
+	switch {
+	case err == nil && receipt.Passed:
+		s.Passed, s.Ref = true, receipt.Ref
+		return s, outcomePassed
+	case err == nil:
 		log.Info("alert delivered")
-		s.Sent, s.Ref = true, receipt.Ref
+		s.Sent, s.Ref, s.Next = true, receipt.Ref, nextReminder(items, now)
 		return s, outcomeSent
 	}
 	s.Error = err.Error()
@@ -310,15 +367,58 @@ func (d *Dispatcher) outcome(work context.Context, l leased, receipt Receipt, er
 	case work.Err() != nil:
 		s.RetryAt = now // cut short by our own end
 		return s, outcomeRetried
-	case now.Sub(l.Notice.CreatedAt) >= giveUpAfter && l.Notice.Attempts+1 >= giveUpAttempts:
+	case isHopeless(l.Delivery, now):
 		log.Error("alert given up, the channel has accepted nothing for a day", "error", err)
-		s.Permanent = true
 		s.Error = fmt.Sprintf("gave up after %d attempts, the last one: %s", l.Notice.Attempts+1, err)
+		// Nobody mends the channel of a stranger, and whose fault it is nobody knows: that one message is given up, not the rest.
+		s.Permanent = l.Subscription == nil || !l.Subscription.Public()
+		s.Passed = !s.Permanent
 		return s, outcomeFailed
 	}
 	s.RetryAt = now.Add(d.backoff(l.Notice.Attempts, err))
 	log.Warn("alert not delivered, will be tried again", "error", err, "retry_at", s.RetryAt)
 	return s, outcomeRetried
+}
+
+// isHopeless reports whether the attempt that failed was the last one.
+func isHopeless(d store.Delivery, now time.Time) bool {
+	enough := giveUpAttempts
+	if d.Notice.Kind.Ahead() || d.Subscription != nil || !d.BehindUntil.IsZero() {
+		enough = giveUpADay // it may have been kept long before it was due
+	}
+	return now.Sub(d.Notice.CreatedAt) >= giveUpAfter && d.Notice.Attempts+1 >= enough
+}
+
+// nextReminder returns when the next reminder is due after deliveries were sent, zero when none is.
+func nextReminder(items []leased, now time.Time) time.Time {
+	d := items[0].Delivery
+	every := d.Endpoint.Alerting.RemindEvery
+	if len(items) > 1 || every == 0 || d.Incident.ResolvedAt != nil || d.Incident.AcknowledgedAt != nil {
+		return time.Time{}
+	}
+	for _, n := range append([]store.Notice{d.Notice}, d.Later...) {
+		if n.Kind == store.NoticeReminder {
+			return now.Add(every)
+		}
+	}
+	return time.Time{}
+}
+
+// tellOwner has those who can mend a channel hear that it is broken, or a subscription ended that nobody can mend. A channel of
+// one's own shows that it is broken to its member.
+func (d *Dispatcher) tellOwner(work context.Context, of store.Delivery, reason string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), tellFor)
+	defer cancel()
+	var err error
+	switch {
+	case of.Subscription == nil && d.config.Broken != nil:
+		err = d.config.Broken(ctx, of.Channel, reason)
+	case of.Subscription != nil && of.Subscription.Public() && d.config.Unsubscribe != nil:
+		err = d.config.Unsubscribe(ctx, of.Subscription.ID, reason)
+	}
+	if err != nil {
+		d.config.Log.Error("nobody was told that a channel is broken", "channel", of.Channel.ID, "channel_name", of.Channel.Name, "error", err)
+	}
 }
 
 // backoff returns the pause after a failed attempt: doubled each time, between half and the whole of it by chance so
@@ -334,91 +434,4 @@ func (d *Dispatcher) backoff(attempts int, err error) time.Duration {
 		return e.After + rand.N(d.config.Backoff) //nolint:gosec // chance, not a secret
 	}
 	return pause
-}
-
-// settle records how a delivery ended. A database that is away is asked again for as long as the lease lasts: what was
-// sent and cannot be settled is sent twice.
-func (d *Dispatcher) settle(work context.Context, l leased, s store.Settlement) {
-	for {
-		err := d.settleOnce(work, s)
-		if err == nil {
-			return
-		}
-		log := d.config.Log.With("notice", s.NoticeID, "channel", l.Channel.ID, "channel_name", l.Channel.Name, "sent", s.Sent,
-			"error", err)
-		if !store.IsFailure(err) { // most likely our lease ran out and another one took the notice
-			log.Warn("delivery was not ours to settle")
-			return
-		}
-		if time.Until(l.until) < settleFor || work.Err() != nil {
-			log.Error("delivery not settled, will be repeated")
-			return
-		}
-		rest(work, d.config.Poll) // when cut short, one more try follows
-	}
-}
-
-// settleOnce has a deadline of its own: what was sent is to be recorded also when the time for sending is over.
-func (d *Dispatcher) settleOnce(work context.Context, s store.Settlement) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), settleFor)
-	defer cancel()
-	return d.config.Store.SettleNotice(ctx, s)
-}
-
-// send sends m once, within SendTimeout. Its errors hold none of the channel's secrets.
-func (d *Dispatcher) send(ctx context.Context, c store.Channel, ref string, m Message) (Receipt, error) {
-	sender, ok := d.config.Senders[c.Type]
-	if !ok {
-		return Receipt{}, &PermanentError{fmt.Sprintf("nothing here can send to a channel of type %q", c.Type)}
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, d.config.SendTimeout,
-		fmt.Errorf("no answer within %s: %w", d.config.SendTimeout, context.DeadlineExceeded))
-	defer cancel()
-	receipt, err := sender.Send(ctx, c, ref, m)
-	return receipt, cleaned(err, c)
-}
-
-// recovered turns a panic into a passing error. It is to be deferred.
-func (d *Dispatcher) recovered(c store.Channel, err *error) {
-	p := recover()
-	if p == nil {
-		return
-	}
-	d.metrics.panics.Inc()
-	d.config.Log.Error("sender panicked", "type", c.Type, "channel", c.ID, "channel_name", c.Name,
-		"panic", withoutSecrets(fmt.Sprint(p), c), "stack", string(debug.Stack()))
-	*err = errPanic
-}
-
-var errPanic = errors.New("our own mistake: the sender panicked, the log says where")
-
-// cleaned returns err as it is when it holds no secret of c, else one of the same type with the secrets cut out.
-func cleaned(err error, c store.Channel) error {
-	if err == nil || withoutSecrets(err.Error(), c) == err.Error() {
-		return err
-	}
-	if e, ok := errors.AsType[*PermanentError](err); ok {
-		return &PermanentError{withoutSecrets(e.Reason, c)}
-	}
-	if e, ok := errors.AsType[*RetryError](err); ok {
-		return &RetryError{After: e.After, Err: errors.New(withoutSecrets(e.Err.Error(), c))}
-	}
-	return errors.New(withoutSecrets(err.Error(), c))
-}
-
-// withoutSecrets cuts the secrets of c out of a text: each as a whole, and of a URL also the path, by which servers
-// repeat it. Senders take care of that themselves; this is for the one that forgets.
-func withoutSecrets(text string, c store.Channel) string {
-	for _, secret := range c.Secrets {
-		parts := []string{secret}
-		if u, err := url.Parse(secret); err == nil && u.Host != "" {
-			parts = append(parts, u.RequestURI(), u.EscapedPath())
-		}
-		for _, part := range parts {
-			if len(part) > 1 {
-				text = strings.ReplaceAll(text, part, "…")
-			}
-		}
-	}
-	return text
 }

@@ -325,7 +325,7 @@ func TestDispatcher(t *testing.T) {
 		}},
 		{"sends again what was sent by a process that died before it could say so", func(t *testing.T, f *fixture) {
 			f.add("inc_1", "ch_1", store.NoticeOpened)
-			due, err := f.store.LeaseNotices(t.Context(), time.Now(), time.Minute, 10) // and died
+			due, err := f.store.LeaseNotices(t.Context(), "another", time.Now(), time.Minute, 10) // and died
 			if err != nil || len(due) != 1 {
 				t.Fatalf("leased %v, %v", due, err)
 			}
@@ -433,7 +433,7 @@ type fixture struct {
 }
 
 func newFixture(t *testing.T) *fixture {
-	f := &fixture{t: t, store: &notices{broken: map[string]string{}}, sender: &pretender{busy: map[string]int{}}, log: &syncBuffer{}}
+	f := &fixture{t: t, store: &notices{broken: map[string]string{}, holders: map[string]string{}, refs: map[string]string{}}, sender: &pretender{busy: map[string]int{}}, log: &syncBuffer{}}
 	f.config = alerts.Config{
 		Store:   f.store,
 		Senders: map[store.ChannelType]alerts.Sender{store.ChannelSlack: f.sender},
@@ -534,8 +534,9 @@ func (f *fixture) wantMetric(name string, want float64, labels ...string) {
 // notices keeps notices as store.Store promises to.
 type notices struct {
 	mu          sync.Mutex
-	list        []store.Delivery // in the order in which they were added; a settled one is dropped
+	list        []store.Delivery // in the order in which they were added, each with one notice; a settled one is dropped
 	leases      int
+	holders     map[string]string // of the lease, by id
 	broken      map[string]string
 	refs        map[string]string
 	settlements []store.Settlement
@@ -557,7 +558,7 @@ func (n *notices) whyBroken(channel string) string {
 	return n.broken[channel]
 }
 
-func (n *notices) LeaseNotices(ctx context.Context, now time.Time, lease time.Duration, limit int) ([]store.Delivery, error) {
+func (n *notices) LeaseNotices(ctx context.Context, holder string, now time.Time, lease time.Duration, limit int) ([]store.Delivery, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.hangs > 0 {
@@ -568,19 +569,34 @@ func (n *notices) LeaseNotices(ctx context.Context, now time.Time, lease time.Du
 	if n.leaseErr != nil {
 		return nil, n.leaseErr
 	}
+	held := map[string]bool{} // channels that are another one's
+	for _, d := range n.list {
+		if d.LeaseID != "" && d.Notice.DueAt.After(now) && n.holders[d.LeaseID] != holder {
+			held[d.Notice.ChannelID] = true
+		}
+	}
+	n.leases++
+	leaseID := fmt.Sprint("lease ", n.leases)
+	n.holders[leaseID] = holder
 	var due []store.Delivery
-	seen := map[string]bool{}
+	at := map[string]int{} // in due, by incident and channel; -1: something stands before it
 	for i := range n.list {
 		d := &n.list[i]
-		key := d.Notice.IncidentID + d.Notice.ChannelID
-		first := !seen[key]
-		seen[key] = true
-		if !first || d.Notice.DueAt.After(now) || n.broken[d.Notice.ChannelID] != "" || len(due) == limit {
+		key := d.Notice.IncidentID + d.Notice.EventID + d.Notice.ChannelID
+		k, seen := at[key]
+		if d.Notice.DueAt.After(now) || n.broken[d.Notice.ChannelID] != "" || held[d.Notice.ChannelID] || seen && k < 0 || !seen && len(due) == limit {
+			if !seen {
+				at[key] = -1
+			}
 			continue
 		}
-		n.leases++
-		d.Notice.DueAt, d.LeaseID, d.Ref = now.Add(lease), fmt.Sprint("lease ", n.leases), n.refs[key]
-		due = append(due, *d)
+		d.LeaseID, d.Ref = leaseID, n.refs[key]
+		if !seen {
+			at[key], due = len(due), append(due, *d)
+		} else {
+			due[k].Later, due[k].Incident = append(due[k].Later, d.Notice), d.Incident
+		}
+		d.Notice.DueAt = now.Add(lease)
 	}
 	return due, nil
 }
@@ -591,22 +607,34 @@ func (n *notices) SettleNotice(_ context.Context, s store.Settlement) error {
 	if n.settleErr != nil {
 		return n.settleErr
 	}
-	i := slices.IndexFunc(n.list, func(d store.Delivery) bool { return d.Notice.ID == s.NoticeID && d.LeaseID == s.LeaseID })
-	if i < 0 {
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	ids := append([]string{s.NoticeID}, s.Later...)
+	mine := func(d store.Delivery) bool { return d.LeaseID == s.LeaseID && slices.Contains(ids, d.Notice.ID) }
+	if !slices.ContainsFunc(n.list, mine) {
 		return store.ErrNotFound
 	}
 	n.settlements = append(n.settlements, s)
-	d := &n.list[i]
-	d.Notice.Attempts++
-	switch {
-	case s.Sent:
-		n.refs = map[string]string{d.Notice.IncidentID + d.Notice.ChannelID: s.Ref}
-		n.list = slices.Delete(n.list, i, i+1)
-	case s.Permanent:
-		n.broken[d.Notice.ChannelID] = s.Error
-		n.list = slices.Delete(n.list, i, i+1)
-	default:
-		d.Notice.DueAt, d.LeaseID = s.RetryAt, ""
+	for i := range n.list {
+		d := &n.list[i]
+		if !mine(*d) {
+			continue
+		}
+		if !s.Deferred {
+			d.Notice.Attempts++
+		}
+		switch {
+		case s.Sent:
+			n.refs[d.Notice.IncidentID+d.Notice.EventID+d.Notice.ChannelID] = s.Ref
+		case s.Permanent:
+			n.broken[d.Notice.ChannelID] = s.Error
+		case !s.Passed:
+			d.Notice.DueAt, d.LeaseID = s.RetryAt, ""
+		}
+	}
+	if s.RetryAt.IsZero() {
+		n.list = slices.DeleteFunc(n.list, mine)
 	}
 	return nil
 }

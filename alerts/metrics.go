@@ -10,13 +10,16 @@ import (
 
 // How an attempt can end.
 const (
-	outcomeSent    = "sent"
-	outcomeRetried = "retried"
-	outcomeFailed  = "failed"
+	outcomeSent     = "sent"
+	outcomePassed   = "passed"
+	outcomeDeferred = "deferred"
+	outcomeRetried  = "retried"
+	outcomeFailed   = "failed"
 )
 
 type metrics struct {
 	deliveries *prometheus.CounterVec
+	digests    *prometheus.CounterVec
 	seconds    *prometheus.HistogramVec
 	panics     prometheus.Counter
 	looked     prometheus.Gauge
@@ -27,8 +30,13 @@ func newMetrics(r prometheus.Registerer, senders map[store.ChannelType]Sender) m
 	m := metrics{
 		deliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "rollcall_deliveries_total",
-			Help: "Attempts to deliver an alert, by type of channel and outcome: sent, retried later, or failed for good.",
+			Help: "Attempts to deliver an alert, by type of channel and outcome: sent, passed because nobody has to hear it, deferred until somebody wants to, " +
+				"retried later, or failed for good.",
 		}, []string{"type", "outcome"}),
+		digests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rollcall_digests_total",
+			Help: "Messages that told of many incidents at once, by type of channel.",
+		}, []string{"type"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "rollcall_delivery_seconds",
 			Help:    "How long attempts to deliver an alert took, by type of channel.",
@@ -45,17 +53,26 @@ func newMetrics(r prometheus.Registerer, senders map[store.ChannelType]Sender) m
 	}
 	for t := range senders {
 		m.seconds.WithLabelValues(string(t))
-		for _, outcome := range []string{outcomeSent, outcomeRetried, outcomeFailed} {
+		m.digests.WithLabelValues(string(t))
+		for _, outcome := range []string{outcomeSent, outcomePassed, outcomeDeferred, outcomeRetried, outcomeFailed} {
 			m.deliveries.WithLabelValues(string(t), outcome)
 		}
 	}
 	if r != nil {
-		r.MustRegister(m.deliveries, m.seconds, m.panics, m.looked)
+		r.MustRegister(m.deliveries, m.digests, m.seconds, m.panics, m.looked)
 	}
 	return m
 }
 
+// observe counts an attempt to send.
 func (m metrics) observe(t store.ChannelType, outcome string, took time.Duration) {
-	m.deliveries.WithLabelValues(string(t), outcome).Inc()
+	m.count(t, outcome)
 	m.seconds.WithLabelValues(string(t)).Observe(took.Seconds())
 }
+
+// count counts what ended without an attempt.
+func (m metrics) count(t store.ChannelType, outcome string) {
+	m.deliveries.WithLabelValues(string(t), outcome).Inc()
+}
+
+func (m metrics) digest(t store.ChannelType) { m.digests.WithLabelValues(string(t)).Inc() }
