@@ -1,6 +1,7 @@
 package web
 
 import (
+	"strings"
 	"time"
 
 	"github.com/rollcallhq/rollcall/probe"
@@ -20,12 +21,20 @@ func (IncidentsPage) template() string { return "incidents" }
 
 // IncidentRow is one incident in a list.
 type IncidentRow struct {
-	ID, Slug, Name string
-	StartedAt      time.Time
-	OpenedAt       time.Time
-	ResolvedAt     *time.Time // nil while open
-	Resolution     store.Resolution
-	Cause          probe.Failure
+	ID           string
+	Kind         store.IncidentKind
+	Slug, Name   string // of the endpoint; empty when it is about none, or about several
+	Title        string // of one that is about no single endpoint
+	Objective    string // name, of one about an objective
+	Severity     store.Status
+	StartedAt    time.Time
+	OpenedAt     time.Time
+	ResolvedAt   *time.Time // nil while open
+	Resolution   store.Resolution
+	Cause        probe.Failure
+	Flapping     bool
+	Acknowledged string     // by whom, empty while nobody has
+	SnoozedUntil *time.Time // nil unless that lies ahead
 }
 
 // Lasted is how long the incident lasted, until now when it is open.
@@ -36,11 +45,281 @@ func (r IncidentRow) Lasted(now time.Time) time.Duration {
 	return now.Sub(r.StartedAt)
 }
 
-// IncidentPage shows one incident from its first bad check to its end.
+// Subject is what the incident is about, or, of a manual one, what it is called.
+func (r IncidentRow) Subject() string {
+	if r.Name != "" && r.Kind != store.IncidentManual {
+		return r.Name
+	}
+	if r.Kind == store.IncidentLocation && r.Title != "" {
+		return "Location " + r.Title
+	}
+	if r.Title == "" {
+		return "Incident"
+	}
+	return r.Title
+}
+
+// How says in a few words what is wrong with the subject, in a list: "down for 12 min". A manual incident says it all in its title.
+func (r IncidentRow) How(now time.Time) string {
+	lasted := " for " + lasting(r.Lasted(now))
+	switch r.Kind {
+	case store.IncidentManual:
+		return ""
+	case store.IncidentExpiring:
+		return "has a " + r.ending() + " that ends soon"
+	case store.IncidentObjective:
+		return "burns its error budget" + r.objective() + " too fast"
+	case store.IncidentChain:
+		return "stands still" + lasted
+	case store.IncidentLocation:
+		return "offline" + lasted
+	}
+	return strings.ToLower(tagOf(r.Severity).Word) + lasted
+}
+
+// Story says the same as a whole sentence for a heading: "has been down for 12 min".
+func (r IncidentRow) Story(now time.Time) string {
+	has, lasted := "has been ", " for "+lasting(r.Lasted(now))
+	if r.ResolvedAt != nil {
+		has = "was "
+	}
+	switch r.Kind {
+	case store.IncidentManual:
+		return ""
+	case store.IncidentExpiring:
+		if r.ResolvedAt != nil {
+			return "had a " + r.ending() + " that was about to end"
+		}
+		return "has a " + r.ending() + " that ends soon"
+	case store.IncidentObjective:
+		if r.ResolvedAt != nil {
+			return "burnt its error budget" + r.objective() + " too fast" + lasted
+		}
+		return "burns its error budget" + r.objective() + " too fast"
+	case store.IncidentChain:
+		if r.ResolvedAt != nil {
+			return "stood still" + lasted
+		}
+		return "has stood still" + lasted
+	case store.IncidentLocation:
+		return has + "offline" + lasted
+	}
+	return has + strings.ToLower(tagOf(r.Severity).Word) + lasted
+}
+
+// Now is the state in a word or two, for the title of the window.
+func (r IncidentRow) Now() string {
+	switch {
+	case r.ResolvedAt != nil:
+		return "resolved"
+	case r.Kind == store.IncidentEndpoint || r.Kind == "":
+		return "is " + strings.ToLower(tagOf(r.Severity).Word)
+	}
+	return "open"
+}
+
+func (r IncidentRow) ending() string {
+	if r.Cause.Class == probe.ClassTLSExpiring {
+		return "certificate"
+	}
+	return "credential"
+}
+
+func (r IncidentRow) objective() string {
+	if r.Objective == "" {
+		return ""
+	}
+	return " for " + r.Objective
+}
+
+// IncidentPage shows one incident from its first sign to its end, and takes what people do about it.
 type IncidentPage struct {
 	Frame
-	Incident IncidentRow
-	Checks   []Check // around its beginning and its end, newest first
+	Incident   IncidentRow
+	Worst      store.Status // the most serious that it was
+	Public     bool         // status pages show it
+	SeenFrom   []string
+	Ack        *time.Time     // when it was acknowledged; nil while it is not
+	Endpoints  []EndpointLink // those in it, where there may be several
+	Dependents []EndpointLink // that stand behind its endpoint
+	Opening    *Opening       // the check that opened it; nil when there is none, or it is not kept
+	Timeline   []TimelineRow
+	Checks     []Check // around its beginning and its end, newest first
+	Form       ActForm
+	Problems   Problems
 }
 
 func (IncidentPage) template() string { return "incident" }
+
+// Open reports whether it is not over.
+func (p IncidentPage) Open() bool { return p.Incident.ResolvedAt == nil }
+
+// Tone is how it stands at a glance.
+func (p IncidentPage) Tone() string {
+	if !p.Open() {
+		return "up"
+	}
+	return tagOf(p.Incident.Severity).Tone
+}
+
+// Worsened reports whether it was once more serious than it is, or than it was when it ended.
+func (p IncidentPage) Worsened() bool {
+	return p.Worst != "" && p.Incident.Severity != "" && store.Graver(p.Worst, p.Incident.Severity)
+}
+
+// EndpointLink names an endpoint.
+type EndpointLink struct {
+	Slug, Name string
+	Status     store.Status // empty: not shown
+}
+
+// Opening is the check that opened an incident, with what was said, word for word.
+type Opening struct {
+	Check Check
+	Said  []probe.Message // empty when it was not kept
+}
+
+// ActForm is what somebody is about to do, as typed.
+type ActForm struct {
+	Text   string
+	Public bool
+	For    string // of SnoozeFor
+}
+
+// SnoozeFor lists how long an incident can be snoozed for, as forms send it and as people say it.
+func (IncidentPage) SnoozeFor() [][2]string {
+	return [][2]string{{"1h", "1 hour"}, {"4h", "4 hours"}, {"morning", "until 9:00 UTC"}, {"24h", "a day"}, {"72h", "3 days"}, {"168h", "a week"}}
+}
+
+// TimelineRow is one thing that happened to an incident.
+type TimelineRow struct {
+	Kind      store.EntryKind
+	At        time.Time
+	Author    string // empty: Rollcall itself
+	Text      string
+	Public    bool // status pages show the text
+	Severity  store.Status
+	Cause     *probe.Failure
+	Incident  store.IncidentKind
+	How       store.Resolution // of EntryResolved
+	Message   string           // of what was sent: the kind of message
+	ChannelID string           // of what was sent; empty for that of somebody who has subscribed
+	Channel   string
+	Sub       string // a remark of ours
+}
+
+// EntryBegan is the first sign of an incident, which the timeline shows beside what is kept.
+const EntryBegan store.EntryKind = "began"
+
+// Tone is the shape in which it is shown.
+func (r TimelineRow) Tone() string {
+	switch r.Kind {
+	case EntryBegan, store.EntryOpened, store.EntryReopened:
+		if r.Severity != "" {
+			return tagOf(r.Severity).Tone
+		}
+		return "down"
+	case store.EntrySeverity:
+		return tagOf(r.Severity).Tone
+	case store.EntryCause, store.EntrySeen, store.EntryJoined, store.EntryContract, store.EntryFlapping:
+		return "degraded"
+	case store.EntryCalmed, store.EntryLeft:
+		return "pending"
+	case store.EntryResolved:
+		return "up"
+	case store.EntryFailed:
+		return "down"
+	case store.EntrySnoozed:
+		return "paused"
+	case store.EntrySent:
+		return "sent"
+	}
+	return "said"
+}
+
+// Words say what happened, without who and with what.
+func (r TimelineRow) Words() string {
+	switch r.Kind {
+	case EntryBegan:
+		return "Began"
+	case store.EntryOpened:
+		if r.Incident == store.IncidentEndpoint || r.Incident == "" {
+			return "Confirmed"
+		}
+		return "Opened"
+	case store.EntrySeverity:
+		return tagOf(r.Severity).Word
+	case store.EntryCause:
+		return "Another cause"
+	case store.EntrySeen:
+		return "Seen from"
+	case store.EntryJoined:
+		return "Joined by"
+	case store.EntryLeft:
+		return "No longer in it:"
+	case store.EntryFlapping:
+		return "Comes and goes"
+	case store.EntryCalmed:
+		return "No longer comes and goes"
+	case store.EntryContract:
+		return "The tool list changed"
+	case store.EntryAcknowledged:
+		return "Acknowledged"
+	case store.EntrySnoozed:
+		return "Snoozed"
+	case store.EntryComment:
+		return "Comment"
+	case store.EntryReopened:
+		return "Opened again"
+	case store.EntrySent:
+		return "Told"
+	case store.EntryFailed:
+		return "Could not tell"
+	case store.EntryResolved:
+		return r.ended()
+	}
+	return string(r.Kind)
+}
+
+func (r TimelineRow) ended() string {
+	switch {
+	case r.How == store.ResolutionPaused:
+		return "Ended by a pause"
+	case r.Author != "" || r.How == store.ResolutionManual:
+		return "Resolved"
+	case r.Incident == store.IncidentEndpoint || r.Incident == "":
+		return "Recovered"
+	}
+	return "Over"
+}
+
+// Quiet reports whether it is a matter of delivery rather than of the incident.
+func (r TimelineRow) Quiet() bool { return r.Kind == store.EntrySent }
+
+// InLine reports whether the text is a part of the words: names of locations and endpoints.
+func (r TimelineRow) InLine() bool {
+	return r.Kind == store.EntrySeen || r.Kind == store.EntryJoined || r.Kind == store.EntryLeft
+}
+
+// RaisePage opens an incident by hand.
+type RaisePage struct {
+	Frame
+	Form     RaiseForm
+	Picker   Picker
+	Channels []ChannelOption
+	Problems Problems
+}
+
+func (RaisePage) template() string { return "raise" }
+
+// RaiseForm is a manual incident as somebody typed it.
+type RaiseForm struct {
+	Title, Severity, Text, StartedAt string
+	Channels                         []string
+}
+
+// Severities are those that can be chosen, worst first.
+func (RaisePage) Severities() []store.Status { return store.Severities() }
+
+// Chosen reports whether a channel is chosen.
+func (f RaiseForm) Chosen(id string) bool { return contains(f.Channels, id) }
