@@ -19,6 +19,8 @@ import (
 //   - A status begins at the first check of the streak that proved it: an outage at its first bad check.
 //   - An unknown check does not end an outage.
 //   - The first check of a new endpoint is believed at once unless it is down: an outage always wants confirmation.
+//   - While the endpoint is down, its failure is replaced by one of another class or code after confirm.failures such checks in a
+//     row that took five minutes together.
 //   - A streak does not bridge a time in which nobody looked: two bad checks with our own downtime between them are not
 //     two in a row.
 func Judge(e store.Endpoint, s store.State, c store.Check) store.State {
@@ -32,11 +34,11 @@ func Judge(e store.Endpoint, s store.State, c store.Check) store.State {
 		s.Streak, s.Down = store.Streak{}, store.Streak{}
 	}
 	verdict := c.Result.Verdict
-	s.Down = countDown(s.Down, c)
+	s.Down = countDown(s, c)
 	switch {
 	case s.Status == store.Status(verdict):
 		s.Streak = store.Streak{}
-		return s
+		return reconsider(e, s, c)
 	case s.Status == store.StatusDown && verdict == probe.Unknown:
 		return s
 	case s.Down.Count >= e.Confirm.Failures && verdict == probe.Down:
@@ -59,11 +61,13 @@ func unwatched(e store.Endpoint, s store.State, c store.Check) bool {
 	return !s.LastCheckAt.IsZero() && c.Result.StartedAt.Sub(s.LastCheckAt) > e.Confirm.After+unwatchedAfter
 }
 
-// countDown adds c to a run of down checks, which only an answer from the endpoint ends.
-func countDown(run store.Streak, c store.Check) store.Streak {
+// countDown adds c to the run of down checks of s, which only an answer from the endpoint ends. While the endpoint is down
+// already, it is the run of those that are down for the same cause.
+func countDown(s store.State, c store.Check) store.Streak {
+	run := s.Down
 	switch c.Result.Verdict {
 	case probe.Down:
-		if run.Count == 0 {
+		if run.Count == 0 || s.Status == store.StatusDown && !sameCause(run.Failure, c.Result.Failure) {
 			run = begin(c)
 		}
 		run.Count++
@@ -73,6 +77,24 @@ func countDown(run store.Streak, c store.Check) store.Streak {
 	default:
 		return store.Streak{}
 	}
+}
+
+// reconsider makes the cause of the latest run of down checks that of an outage, when it is another one and has held for as
+// many checks as prove an outage, and for long enough.
+func reconsider(e store.Endpoint, s store.State, c store.Check) store.State {
+	if s.Status == store.StatusDown && s.Down.Count >= e.Confirm.Failures && !sameCause(s.Failure, s.Down.Failure) &&
+		c.Ended().Sub(s.Down.Since) >= settled {
+		s.Failure = s.Down.Failure
+	}
+	return s
+}
+
+// sameCause reports whether two failures are of one class and code. Other words for the same are no other cause.
+func sameCause(a, b *probe.Failure) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Class == b.Class && a.Code == b.Code
 }
 
 // extend adds c to the streak of checks that disagree with the status in the same direction, or begins one.

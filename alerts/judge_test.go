@@ -3,6 +3,7 @@ package alerts_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -245,7 +246,9 @@ type history struct {
 	open     *store.Incident
 	opened   []store.Incident
 	resolved []store.Incident
-	advanced store.Advanced // by the latest check
+	advanced store.Advanced  // by the latest check
+	began    *store.Incident // by the latest check
+	over     *store.Incident
 	impure   string
 }
 
@@ -279,21 +282,33 @@ func (h *history) judge(c store.Check) {
 	h.impure = cmp.Diff(once, again) + cmp.Diff(h.state, before)
 
 	standing := store.Standing{Endpoint: h.endpoint, State: wholeOf(h.state), Open: h.open, Places: []store.Place{place(h.state)}}
-	h.advanced = store.Advance(&standing, c, rules, c.Result.StartedAt)
+	h.advanced = store.Advance(&standing, c, plain, c.Result.StartedAt)
 	h.checks = append(h.checks, c)
 	h.state = standing.Places[0].State
-	if h.advanced.Open != nil {
-		h.opened = append(h.opened, *h.advanced.Open)
-		h.open = h.advanced.Open
+	h.began, h.over = nil, nil
+	for _, turn := range h.advanced.Turns {
+		if i := turn.Incident; turn.Opens {
+			h.began, h.open, h.opened = &i, &i, append(h.opened, i)
+		} else {
+			h.over, h.open, h.resolved = &i, nil, append(h.resolved, i)
+		}
 	}
-	if h.advanced.Resolve != nil {
-		h.resolved = append(h.resolved, *h.advanced.Resolve)
-		h.open = nil
+}
+
+// notices are those that the latest check left to be delivered.
+func (h *history) notices() []store.Notice {
+	notices := slices.Clone(h.advanced.Notices)
+	for _, turn := range h.advanced.Turns {
+		notices = append(notices, turn.Notices...)
 	}
+	return notices
 }
 
 // rules are those of this package, with a period of a minute.
 var rules = alerts.Rules(func(string) (time.Duration, error) { return time.Minute, nil })
+
+// plain are the same without the rule of incidents: what is down is one, and nothing else.
+var plain = store.Judge{Check: rules.Check, Vote: rules.Vote}
 
 // place is the only one of an endpoint.
 func place(s store.State) store.Place {
@@ -332,10 +347,10 @@ func (h *history) latest() string {
 		}
 	}
 	text := string(h.state.Status) + "@" + began
-	if h.advanced.Open != nil {
+	if h.began != nil {
 		text += "+"
 	}
-	if h.advanced.Resolve != nil {
+	if h.over != nil {
 		text += "-"
 	}
 	return text
@@ -359,7 +374,7 @@ func (h *history) broken() string {
 		goods, back = h.trailing(func(v probe.Verdict) bool { return v != probe.Down })
 		ups         = h.trailingUps()
 	)
-	switch a := h.advanced; {
+	switch {
 	case h.impure != "":
 		return "the judge is not pure: " + h.impure
 	case changed && h.state.Status == store.StatusDown && downs < confirm.Failures:
@@ -378,20 +393,20 @@ func (h *history) broken() string {
 		return "unsettled though the latest check agrees"
 	case (h.state.Failure == nil) != (h.state.Status == store.StatusUp || h.state.Status == store.StatusPending):
 		return fmt.Sprintf("status %s with failure %+v", h.state.Status, h.state.Failure)
-	case a.Open != nil && a.Resolve != nil:
+	case h.began != nil && h.over != nil:
 		return "one check both opened and resolved"
-	case a.Open != nil && !a.Open.StartedAt.Equal(from):
-		return fmt.Sprintf("an outage that began at %s starts at %s", from, a.Open.StartedAt)
-	case a.Resolve != nil && !a.Resolve.ResolvedAt.Equal(back):
-		return fmt.Sprintf("an outage that ended at %s ends at %s", back, a.Resolve.ResolvedAt)
+	case h.began != nil && !h.began.StartedAt.Equal(from):
+		return fmt.Sprintf("an outage that began at %s starts at %s", from, h.began.StartedAt)
+	case h.over != nil && !h.over.ResolvedAt.Equal(back):
+		return fmt.Sprintf("an outage that ended at %s ends at %s", back, h.over.ResolvedAt)
 	case (h.open != nil) != (h.state.Status == store.StatusDown):
 		return fmt.Sprintf("status %s with open incident: %t", h.state.Status, h.open != nil)
 	case len(h.opened)-len(h.resolved) < 0 || len(h.opened)-len(h.resolved) > 1:
 		return fmt.Sprintf("%d incidents opened, %d resolved", len(h.opened), len(h.resolved))
-	case len(a.Notices) != 0 && a.Open == nil && a.Resolve == nil:
+	case len(h.notices()) != 0 && h.began == nil && h.over == nil:
 		return "notices of nothing"
-	case (a.Open != nil || a.Resolve != nil) && len(a.Notices) != len(h.endpoint.Channels):
-		return fmt.Sprintf("%d notices for %d channels", len(a.Notices), len(h.endpoint.Channels))
+	case (h.began != nil || h.over != nil) && len(h.notices()) != len(h.endpoint.Channels):
+		return fmt.Sprintf("%d notices for %d channels", len(h.notices()), len(h.endpoint.Channels))
 	}
 	return ""
 }

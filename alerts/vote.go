@@ -11,11 +11,11 @@ import (
 	"github.com/rollcallhq/rollcall/store"
 )
 
-// Rules returns the rules by which checks become a status. period says how long a schedule leaves between two checks at
+// Rules returns the rules by which checks become a status, and statuses incidents. period says how long a schedule leaves between two checks at
 // least; an error of it means a minute.
 func Rules(period func(schedule string) (time.Duration, error)) store.Judge {
 	e := electorate{period: period}
-	return store.Judge{Check: Judge, Vote: e.vote}
+	return store.Judge{Check: Judge, Vote: e.vote, Course: Course}
 }
 
 // electorate knows which places have a say.

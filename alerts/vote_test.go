@@ -339,12 +339,13 @@ func (s *several) check(t *testing.T, location string, minute int, verdict probe
 	t.Helper()
 	c := checkAt(epoch.Add(time.Duration(minute)*time.Minute), verdict, probe.ClassConnect)
 	c.Location = location
-	a := store.Advance(&s.Standing, c, rules, c.Result.StartedAt)
-	s.notices += len(a.Notices)
-	if a.Open != nil {
-		s.opened, s.Open = s.opened+1, a.Open
-	}
-	if a.Resolve != nil {
-		s.resolved, s.Open = a.Resolve, nil
+	a := store.Advance(&s.Standing, c, plain, c.Result.StartedAt)
+	for _, turn := range a.Turns {
+		s.notices += len(turn.Notices)
+		if i := turn.Incident; turn.Opens {
+			s.opened, s.Open = s.opened+1, &i
+		} else {
+			s.resolved, s.Open = &i, nil
+		}
 	}
 }
