@@ -414,7 +414,7 @@ func sample(kind Kind) Message {
 	m.SeenFrom, m.Dependents, m.Since = []string{"fra", "iad"}, []string{"Travel"}, since
 	switch kind {
 	case KindUpdated:
-		m.Update, m.Act = "Acknowledged by ada.", "acknowledged"
+		m.Update, m.Act, m.Acted = "Acknowledged by ada.", "acknowledged", true
 	case KindReminder, KindEscalation:
 		m.Title = "Weather is still down"
 	case KindFlapping:

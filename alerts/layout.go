@@ -1,0 +1,114 @@
+package alerts
+
+import (
+	"strings"
+
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// detail is one fact of a message: a label of ours and a stranger's text.
+type detail struct{ label, text string }
+
+// details returns the facts of m, those that help the most first.
+func (m Message) details() []detail {
+	all := []detail{
+		{"Location", m.Location},
+		{"Failing step", m.Step},
+		{"Error", m.Said},
+		{"Class", m.Class},
+		{"Code", m.Code},
+		{"Seen from", strings.Join(m.SeenFrom, ", ")},
+		{"Also affected", strings.Join(m.Dependents, ", ")},
+	}
+	if !m.Since.IsZero() {
+		all = append(all, detail{m.sinceWhat(), stamp(m.Since)})
+	}
+	if !m.Until.IsZero() {
+		all = append(all, detail{"Until", stamp(m.Until)})
+	}
+	kept := make([]detail, 0, len(all)+1)
+	for _, d := range append(all, detail{"URL", m.URL}) {
+		if d.text != "" {
+			kept = append(kept, d)
+		}
+	}
+	return kept
+}
+
+// heading is what m says at a glance.
+func (m Message) heading() string { return strings.Join(nonEmpty([]string{m.Symbol, m.Title}), " ") }
+
+// story returns the sentences of m in the order in which they are read, without what it lists.
+func (m Message) story() []string { return nonEmpty([]string{m.Outcome, m.Update, m.Meaning}) }
+
+// lists returns what m lists, a line each: changes of a tool list, or the incidents of a digest.
+func (m Message) lists() []string {
+	lines := append([]string(nil), m.Changes...)
+	for _, item := range m.Items {
+		lines = append(lines, item.line())
+	}
+	return lines
+}
+
+func (i Item) line() string {
+	return strings.Join(nonEmpty([]string{strings.Join(nonEmpty([]string{i.Symbol, i.Title}), " "), i.Said}), ": ")
+}
+
+// short says in one line how an incident stands, for people who have the whole message before them already.
+func (m Message) short() string {
+	return strings.Join(append([]string{m.heading()}, m.latest()...), " — ")
+}
+
+func (m Message) latest() []string {
+	if m.Outcome != "" {
+		return []string{m.Outcome}
+	}
+	return nonEmpty([]string{m.Update})
+}
+
+// ownWords returns the text of the channel's template in place of what m would say, fit for a message, and whether there is
+// one. It is plain like the texts of a Message, which it repeats: senders escape it.
+func ownWords(m Message, c store.Channel) (text string, ok bool) {
+	text, ok = m.words(c)
+	return plain(text), ok
+}
+
+// colours of how things stand, as 0xRRGGBB.
+const (
+	red    = 0xD92D20
+	orange = 0xF79009
+	yellow = 0xFDB022
+	green  = 0x12B76A
+	blue   = 0x2E90FA
+	grey   = 0x98A2B3
+)
+
+// colour says at a glance how m stands, as its symbol does.
+func (m Message) colour() int {
+	switch m.Symbol {
+	case "🔴":
+		return red
+	case "🟠":
+		return orange
+	case "🟡":
+		return yellow
+	case "🟢":
+		return green
+	case "⚪":
+		return grey
+	}
+	return blue
+}
+
+// key is by which a service that knows incidents tells them apart: the incident's id, and for a message that belongs to
+// none its own, which is the same when the message comes again.
+func (m Message) key() string {
+	if m.Incident != "" {
+		return m.Incident
+	}
+	return m.ID
+}
+
+// isWordOfAnAct reports whether m only tells what somebody did, which a channel whose messages cannot be changed need not
+// repeat to everybody.
+func (m Message) isWordOfAnAct() bool { return m.Kind == KindUpdated && m.Acted }

@@ -1,0 +1,296 @@
+package alerts_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rollcallhq/rollcall/alerts"
+	"github.com/rollcallhq/rollcall/alerts/alertstest"
+	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// client reaches servers on loopback.
+func client() *http.Client { return alerts.NewClient(probe.Egress{Any: true}.DialContext) }
+
+// incident is the opening of one as the dispatcher words it.
+func incident() alerts.Message {
+	m := opening()
+	m.ID, m.Incident, m.Severity, m.Open = "ntc_1", "inc_1", "down", true
+	m.SeenFrom, m.Dependents = []string{"fra", "iad"}, []string{"Travel"}
+	return m
+}
+
+func recovery() alerts.Message {
+	m := resolution()
+	m.ID, m.Incident, m.Severity = "ntc_2", "inc_1", "down"
+	return m
+}
+
+// word returns a message of a kind about the open incident.
+func word(kind alerts.Kind, title, update string) alerts.Message {
+	m := incident()
+	m.ID, m.Kind, m.Title, m.Update = "ntc_3", kind, title, update
+	return m
+}
+
+func acknowledgement() alerts.Message {
+	m := word(alerts.KindUpdated, "Weather is down", "Acknowledged by ada.")
+	m.Acted = true
+	return m
+}
+
+func contractChange() alerts.Message {
+	return alerts.Message{
+		Kind: alerts.KindContract, ID: "ntc_4", Symbol: "🟠", Title: "Weather: the tool list changed", Endpoint: "Weather",
+		URL: "https://weather.example/mcp", Changes: []string{"breaking: forecast: the tool is gone"}, Link: publicURL + "/endpoints/weather",
+	}
+}
+
+func trial() alerts.Message {
+	m := alerts.NewTestMessage(store.Channel{Name: "ops"}, publicURL)
+	m.ID = "ntc_5"
+	return m
+}
+
+// rudeness is everything that a text could try on one of the services.
+const rudeness = "@everyone @channel @here @ada <!channel> <@123> <https://evil.example|click> [click](https://evil.example) " +
+	"**bold** _it_ ~~no~~ `code` ``` # <b>b</b> & &amp; <at>ada</at> #tag $x$ ![i](https://evil.example/i.png) www.evil.example שלום "
+
+// rude is an incident in which every text is hostile and as long as a text gets, with a digest's and a contract's lists.
+func rude() alerts.Message {
+	m := incident()
+	long := func(n int) string { return string([]rune(rudeness + strings.Repeat("&<é🔥\\_*", n))[:n]) }
+	m.Title, m.Endpoint, m.Step, m.Said, m.Class = long(400), long(200), long(200), long(500), long(200)
+	m.Location, m.URL, m.Update, m.Meaning, m.Outcome = long(200), long(300), long(500), long(500), long(300)
+	for range 50 {
+		m.SeenFrom = append(m.SeenFrom, long(100))
+		m.Dependents = append(m.Dependents, long(200))
+		m.Changes = append(m.Changes, long(140))
+		m.Items = append(m.Items, alerts.Item{Symbol: "🔴", Title: long(200), Said: long(200), Link: publicURL})
+	}
+	return m
+}
+
+// refusals is a table of what a service answers and what comes of it.
+type refusals []struct {
+	name      string
+	reply     alertstest.Reply
+	permanent bool
+	wait      time.Duration
+	want      string // in the error
+}
+
+// run has a sender meet each refusal.
+func (table refusals) run(t *testing.T, sender alerts.Sender, service *alertstest.Service, c store.Channel) {
+	t.Helper()
+	for _, tt := range table {
+		t.Run(tt.name, func(t *testing.T) {
+			service.Fail(-1, tt.reply)
+			_, err := sender.Send(t.Context(), c, "", incident())
+			checkRefusal(t, err, tt.permanent, tt.wait, tt.want)
+			checkHoldsNoSecret(t, err, c)
+		})
+	}
+}
+
+func checkRefusal(t *testing.T, err error, permanent bool, wait time.Duration, want string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("sent")
+	}
+	if _, got := errors.AsType[*alerts.PermanentError](err); got != permanent {
+		t.Errorf("permanent = %t, want %t: %v", got, permanent, err)
+	}
+	retry, ok := errors.AsType[*alerts.RetryError](err)
+	if ok != (wait > 0) || ok && retry.After != wait {
+		t.Errorf("error %v does not say to wait for %s", err, wait)
+	}
+	if !strings.Contains(err.Error(), want) {
+		t.Errorf("error = %q, want %q in it", err, want)
+	}
+	if utf8.RuneCountInString(err.Error()) > 500 || strings.ContainsAny(err.Error(), "\n\x00\u202e") {
+		t.Errorf("error %q is not a line of a bounded length", err)
+	}
+}
+
+// checkHoldsNoSecret also looks for the parts of a secret by which it could be used.
+func checkHoldsNoSecret(t *testing.T, err error, c store.Channel) {
+	t.Helper()
+	for name, secret := range c.Secrets {
+		parts := []string{secret}
+		if _, path, ok := strings.Cut(secret, "//"); ok {
+			parts = append(parts, path[strings.Index(path, "/")+1:], path[strings.LastIndexAny(path, "/=")+1:])
+		}
+		for _, part := range parts {
+			if strings.Contains(fmt.Sprint(err), part) {
+				t.Errorf("error %q holds %q of the %s", err, part, name)
+			}
+		}
+	}
+}
+
+// channels are one of each type, with the server that it leads to.
+func channels(t *testing.T) map[string]struct {
+	sender  alerts.Sender
+	service *alertstest.Service
+	channel store.Channel
+} {
+	type row = struct {
+		sender  alerts.Sender
+		service *alertstest.Service
+		channel store.Channel
+	}
+	pagerDuty, opsgenie, discord := alertstest.NewPagerDuty(t), alertstest.NewOpsgenie(t), alertstest.NewDiscord(t)
+	teams, telegram, ntfy, mattermost := alertstest.NewTeams(t), alertstest.NewTelegram(t), alertstest.NewNtfy(t), alertstest.NewMattermost(t)
+	return map[string]row{
+		"PagerDuty":  {alerts.NewPagerDuty(client()), pagerDuty.Service, pagerDutyChannel(pagerDuty)},
+		"Opsgenie":   {alerts.NewOpsgenie(client()), opsgenie.Service, opsgenieChannel(opsgenie)},
+		"Discord":    {alerts.NewDiscord(client()), discord.Service, discordChannel(discord)},
+		"Teams":      {alerts.NewTeams(client()), teams.Service, teamsChannel(teams)},
+		"Telegram":   {alerts.NewTelegram(client()), telegram.Service, telegramChannel(telegram)},
+		"ntfy":       {alerts.NewNtfy(client()), ntfy.Service, ntfyChannel(ntfy)},
+		"Mattermost": {alerts.NewMattermost(client()), mattermost.Service, mattermostChannel(mattermost)},
+	}
+}
+
+func TestEveryServiceTakesTheRudestMessageOfEveryKind(t *testing.T) {
+	kinds := []alerts.Kind{
+		alerts.KindOpened, alerts.KindUpdated, alerts.KindReminder, alerts.KindEscalation, alerts.KindFlapping, alerts.KindCalmed,
+		alerts.KindResolved, alerts.KindDigest, alerts.KindContract, alerts.KindBudget, alerts.KindService, alerts.KindTest,
+	}
+	for name, row := range channels(t) {
+		t.Run(name, func(t *testing.T) {
+			ref := ""
+			for _, kind := range kinds {
+				m := rude()
+				m.Kind, m.Title = kind, string(kind)+m.Title
+				receipt, err := row.sender.Send(t.Context(), row.channel, ref, m)
+				if err != nil || receipt.Passed && kind != alerts.KindCalmed {
+					t.Errorf("%s: receipt %+v, error %v", kind, receipt, err)
+				}
+				if kind == alerts.KindOpened {
+					ref = receipt.Ref
+				}
+			}
+			for _, r := range row.service.Requests() {
+				if r.Status > 299 || !utf8.Valid(r.Body) || strings.ContainsRune(string(r.Body), '\uFFFD') {
+					t.Errorf("%s %s answered %d: %.300s", r.Method, r.Path, r.Status, r.Body)
+				}
+			}
+		})
+	}
+}
+
+func TestAMessageWithNothingButATitleIsTaken(t *testing.T) {
+	for name, row := range channels(t) {
+		if _, err := row.sender.Send(t.Context(), row.channel, "", alerts.Message{Kind: alerts.KindService, ID: "ntc_9", Title: "Hello"}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestAServiceThatAnswersOddlyIsPassingAndItsWordsHoldNoSecret(t *testing.T) {
+	for name, row := range channels(t) {
+		var echo strings.Builder
+		for _, secret := range row.channel.Secrets {
+			echo.WriteString(secret + " ")
+		}
+		words := echo.String() + "\u202Etxt.exe\x00\n" + strings.Repeat("long ", 500)
+		quotes := []any{
+			map[string]any{"message": words, "error": words, "description": words, "id": "web.incoming_webhook.parse.app_error", "errors": []string{words}},
+			map[string]any{"message": words, "error": map[string]string{"code": words, "message": words}, "errors": map[string]string{"x": words}},
+			[]string{words}, words, 7, nil,
+		}
+		t.Run(name, func(t *testing.T) {
+			for _, quote := range quotes {
+				body := fmt.Sprint(quote)
+				if data, err := jsonOf(quote); err == nil {
+					body = data
+				}
+				for _, status := range []int{503, 429, 400, 302} {
+					row.service.Fail(-1, alertstest.Reply{Status: status, Body: body})
+					_, err := row.sender.Send(t.Context(), row.channel, "", incident())
+					checkRefusal(t, err, status < 429, 0, fmt.Sprintf("HTTP %d", status))
+					checkHoldsNoSecret(t, err, row.channel)
+				}
+			}
+			row.service.Fail(-1, alertstest.Reply{Status: 200, Body: "<!doctype html><title>Sign in</title>"})
+			_, err := row.sender.Send(t.Context(), row.channel, "", incident())
+			checkRefusal(t, err, true, 0, "web page")
+			row.service.Fail(-1, alertstest.Reply{Status: 429, Header: map[string]string{"Retry-After": "7"}})
+			_, err = row.sender.Send(t.Context(), row.channel, "", incident())
+			checkRefusal(t, err, false, 7*time.Second, "429 Too Many Requests")
+		})
+	}
+}
+
+func TestAnAnswerOfSuccessThatIsNotTheServicesOwnIsPassing(t *testing.T) {
+	for name, row := range channels(t) {
+		if name == "Teams" {
+			continue // a workflow may answer whatever its owner made it answer
+		}
+		for _, body := range []string{"", "{}", `{"ok":tr`, "[]", `{"ok":true,"id":7}`} {
+			row.service.Fail(-1, alertstest.Reply{Status: 200, Body: body})
+			_, err := row.sender.Send(t.Context(), row.channel, "", incident())
+			checkRefusal(t, err, false, 0, "not one that "+name+" gives")
+		}
+	}
+}
+
+func TestAServiceThatCannotBeReachedIsPassingAndKeepsItsAddressSecret(t *testing.T) {
+	nowhere := alerts.NewClient(probe.Egress{}.DialContext) // which dials nothing on loopback
+	senders := map[string]alerts.Sender{
+		"PagerDuty": alerts.NewPagerDuty(nowhere), "Opsgenie": alerts.NewOpsgenie(nowhere), "Discord": alerts.NewDiscord(nowhere),
+		"Teams": alerts.NewTeams(nowhere), "Telegram": alerts.NewTelegram(nowhere), "ntfy": alerts.NewNtfy(nowhere),
+		"Mattermost": alerts.NewMattermost(nowhere),
+	}
+	for name, row := range channels(t) {
+		_, err := senders[name].Send(t.Context(), row.channel, "", incident())
+		checkRefusal(t, err, false, 0, name+" cannot be reached: the address 127.0.0.1 lies in")
+		checkHoldsNoSecret(t, err, row.channel)
+	}
+}
+
+func TestATemplateReplacesTheWordsAndIsEscapedLikeThem(t *testing.T) {
+	for name, row := range channels(t) {
+		row.channel.Settings["template"] = "OWN {{.Title}}\n<b>{{.Said}}</b> @everyone"
+		if _, err := row.sender.Send(t.Context(), row.channel, "", incident()); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		sent := string(row.service.Accepted()[0].Body)
+		if !strings.Contains(sent, "OWN Weather is down") {
+			t.Errorf("%s got %s, want the words of the template", name, sent)
+		}
+		row.channel.Settings["template"] = "{{.Nonsense}}"
+		if _, err := row.sender.Send(t.Context(), row.channel, "", incident()); err != nil {
+			t.Errorf("%s with a broken template: %v, want our words", name, err)
+		}
+	}
+}
+
+func TestWordOfAnActIsPassedOverWhereAMessageCannotBeChanged(t *testing.T) {
+	for name, row := range channels(t) {
+		receipt, err := row.sender.Send(t.Context(), row.channel, "", acknowledgement())
+		wanted := 0
+		if name == "Opsgenie" {
+			wanted = 1 // asks whether there is an alert to put the note on
+		}
+		if err != nil || !receipt.Passed || len(row.service.Requests()) != wanted {
+			t.Errorf("%s: receipt %+v, error %v, %d requests; want it passed over", name, receipt, err, len(row.service.Requests()))
+		}
+	}
+}
+
+// jsonOf returns v as JSON.
+func jsonOf(v any) (string, error) {
+	data, err := json.Marshal(v)
+	return string(data), err
+}
