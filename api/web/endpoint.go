@@ -1,6 +1,8 @@
 package web
 
 import (
+	"math"
+	"strconv"
 	"time"
 
 	"github.com/rollcallhq/rollcall/probe"
@@ -43,6 +45,9 @@ type EndpointPage struct {
 	Verdict probe.Verdict // only checks with this verdict are listed; empty for all
 	Older   string        // address of the page with older checks
 	Newest  string        // address of the first page, empty on it
+
+	Objectives  []ObjectiveView
+	Maintenance *MaintenanceRow // that is under way; nil when none is
 
 	Incidents []IncidentRow
 	Contracts []Contract // those that hold first, then those before
@@ -102,3 +107,63 @@ type ConfirmPage struct {
 }
 
 func (ConfirmPage) template() string { return "confirm" }
+
+// ObjectiveView is how an endpoint fares against an objective.
+type ObjectiveView struct {
+	Name     string
+	Target   float64 // per cent
+	Days     int
+	Under    time.Duration // zero: however long it takes
+	Attained *float64      // per cent; nil when nothing was measured
+	Left     float64       // per cent of the error budget, below zero when it is overspent
+	Burning  string        // "fast", "slow", or empty
+}
+
+// Goal says what is meant to be achieved: "99.9 % of checks good in 30 days".
+func (o ObjectiveView) Goal() string {
+	good := "good"
+	if o.Under > 0 {
+		good = "under " + latency(o.Under)
+	}
+	return strconv.FormatFloat(o.Target, 'f', -1, 64) + " % of checks " + good + " in " + strconv.Itoa(o.Days) + " " + plural(o.Days, "day", "days")
+}
+
+// Tone is how it stands at a glance.
+func (o ObjectiveView) Tone() string {
+	switch {
+	case o.Attained == nil:
+		return "pending"
+	case o.Left <= 0 || o.Burning == "fast":
+		return "down"
+	case o.Left < 25 || o.Burning != "":
+		return "degraded"
+	}
+	return "up"
+}
+
+// Width is how much of the bar is filled, in per cent of it.
+func (o ObjectiveView) Width() float64 { return max(0, min(100, o.Left)) }
+
+// Budget says what is left of the error budget.
+func (o ObjectiveView) Budget() string {
+	switch {
+	case o.Attained == nil:
+		return "nothing measured yet"
+	case o.Left <= -0.5:
+		return "overspent by " + strconv.FormatFloat(-o.Left, 'f', 0, 64) + " %"
+	case o.Left <= 0:
+		return "nothing left of the error budget"
+	}
+	return strconv.FormatFloat(math.Floor(o.Left*10)/10, 'f', -1, 64) + " % of the error budget left"
+}
+
+// Burns says how fast the budget goes, empty when it lasts.
+func (o ObjectiveView) Burns() string {
+	switch o.Burning {
+	case "":
+		return ""
+	case "fast":
+		return "Burning fast: at this rate it is gone within two days."
+	}
+	return "Burning: at this rate it is gone within days."
+}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/store"
 )
 
 // FormPage registers an endpoint or edits one.
@@ -15,6 +16,7 @@ type FormPage struct {
 	Kinds    []KindGroup
 	Channels []ChannelOption
 	Known    []string // locations there are
+	Parents  Picker   // that it stands behind
 	Problems Problems
 	Test     *Check // what a test saw; nil when none was made
 }
@@ -55,6 +57,79 @@ type EndpointForm struct {
 
 	Locations string // separated by commas or line breaks; empty for all
 	Quorum    string // a number, or empty for the majority
+
+	Notify       []string // severities
+	UnknownAfter string   // a duration; empty for the default, as the next two
+	RemindEvery  string
+	FlapChanges  string
+	Steps        []StepRow
+	Objectives   []ObjectiveRow
+}
+
+// StepRow is a step of an escalation as typed.
+type StepRow struct {
+	After    string
+	Channels []string
+}
+
+// Chosen reports whether a channel is chosen.
+func (r StepRow) Chosen(id string) bool { return contains(r.Channels, id) }
+
+// ObjectiveRow is an objective as typed.
+type ObjectiveRow struct {
+	Name, Target, Days, Under string
+	Notify                    bool
+}
+
+// StepRows returns the typed steps and a blank one.
+func (f EndpointForm) StepRows() []StepRow {
+	return append(append([]StepRow(nil), f.Steps...), make([]StepRow, max(1, leastSteps-len(f.Steps)))...)
+}
+
+// ObjectiveRows returns the typed objectives and a blank one.
+func (f EndpointForm) ObjectiveRows() []ObjectiveRow {
+	rows := append([]ObjectiveRow(nil), f.Objectives...)
+	for range max(1, leastObjectives-len(f.Objectives)) {
+		rows = append(rows, ObjectiveRow{Notify: true})
+	}
+	return rows
+}
+
+// How many rows there are at least, without a script to add one.
+const (
+	leastSteps      = 2
+	leastObjectives = 2
+)
+
+// Severities are the ticks for what is told, worst first.
+func (f EndpointForm) Severities() []Tick {
+	return SeverityTicks(func(s store.Status) bool { return contains(f.Notify, string(s)) })
+}
+
+// SeverityTicks returns one tick for each severity, worst first.
+func SeverityTicks(on func(store.Status) bool) []Tick {
+	var ticks []Tick
+	for _, s := range store.Severities() {
+		ticks = append(ticks, Tick{Value: string(s), Label: tagOf(s).Word, On: on(s)})
+	}
+	return ticks
+}
+
+// AlertsSet reports whether anything is set about alerts that most endpoints leave alone.
+func (p FormPage) AlertsSet() bool {
+	f := p.Form
+	return f.UnknownAfter != "" || f.RemindEvery != "" || f.FlapChanges != "" || len(f.Steps)+len(f.Objectives) > 0 || p.Parents.Any() ||
+		p.Problems.Alerts()
+}
+
+// Alerts reports whether something is wrong among those settings.
+func (ps Problems) Alerts() bool {
+	for _, field := range []string{"unknown_after", "remind_every", "flap_changes", "escalation", "depends_on", "objectives"} {
+		if ps.Any(field) {
+			return true
+		}
+	}
+	return false
 }
 
 // MoreSet reports whether anything among the settings that most endpoints leave alone is set.
@@ -137,9 +212,14 @@ func (ps Problems) Any(field string) bool {
 
 // fieldOf returns the field of the form in which a problem's field was typed.
 func fieldOf(field string) string {
-	for _, list := range []string{"tags", "channels", "locations"} {
+	for _, list := range []string{"tags", "channels", "locations", "notify", "depends_on", "endpoints", "severities"} {
 		if strings.HasPrefix(field, list+"[") {
 			return list
+		}
+	}
+	if strings.HasPrefix(field, "escalation[") {
+		if before, _, found := strings.Cut(field, ".channels["); found {
+			return before + ".channels"
 		}
 	}
 	return field
@@ -163,7 +243,15 @@ var labels = map[string]string{
 	"tls": "TLS", "tls.ca": "CA certificates", "tls.client_key": "Client key", "tls.insecure": "Accept any certificate",
 	"oauth": "OAuth", "oauth.client_id": "Client id", "oauth.client_secret": "Client secret", "oauth.token_url": "Token URL",
 	"contract_notices": "Changes of the tool list", "locations": "Locations", "quorum": "Quorum", "command": "Command",
+	"notify": "Severities", "unknown_after": "Unknown for", "remind_every": "Remind every", "flap_changes": "Changes in an hour",
+	"escalation": "Escalation", "depends_on": "Stands behind", "objectives": "Objectives",
+	"title": "Title", "text": "Text", "severity": "Severity", "endpoints": "Endpoints", "started_at": "Began", "starts_at": "From",
+	"ends_at": "Until", "duration": "Lasts", "all": "Everything", "act": "This act", "until": "Snooze", "for": "Snooze",
+	"address": "Address", "signing_secret": "Signing secret", "severities": "Severities", "quiet": "Quiet hours", "quiet.zone": "Time zone",
 }
+
+// rowLabels are the lists of which each item is a row of the form, with the words for one.
+var rowLabels = [][2]string{{"headers", "Header"}, {"escalation", "Escalation step"}, {"objectives", "Objective"}}
 
 // Label returns the words on the form for a field.
 func (ps Problems) Label(field string) string {
@@ -171,9 +259,11 @@ func (ps Problems) Label(field string) string {
 	if l, ok := labels[field]; ok {
 		return l
 	}
-	if rest, ok := strings.CutPrefix(field, "headers["); ok {
-		n, part, _ := strings.Cut(rest, "].")
-		return "Header " + ordinal(n) + " " + part
+	for _, row := range rowLabels {
+		if rest, ok := strings.CutPrefix(field, row[0]+"["); ok {
+			n, part, _ := strings.Cut(rest, "].")
+			return strings.TrimSpace(row[1] + " " + ordinal(strings.TrimSuffix(n, "]")) + " " + part)
+		}
 	}
 	return field
 }

@@ -41,6 +41,7 @@ type EndpointRow struct {
 	Checked    time.Time      // zero when never
 	Uptime     *float64       // over 24 hours, in per cent; nil when nothing was measured
 	Tags       []string
+	Maintained bool // under maintenance
 }
 
 // Troubled reports whether the endpoint's status asks for somebody's attention.

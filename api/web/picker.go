@@ -8,6 +8,7 @@ type Picker struct {
 	Options  []PickOption
 	Typed    string // slugs with commas between them
 	More     bool   // there are more endpoints than are listed
+	Label    string
 	Problems []string
 }
 
@@ -15,6 +16,11 @@ type Picker struct {
 type PickOption struct {
 	Slug, Name string
 	Chosen     bool
+}
+
+// Any reports whether an endpoint is chosen.
+func (p Picker) Any() bool {
+	return p.Typed != "" || slices.ContainsFunc(p.Options, func(o PickOption) bool { return o.Chosen })
 }
 
 // Typing reports whether there is a field for slugs.
