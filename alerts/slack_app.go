@@ -32,11 +32,12 @@ type SlackApp struct {
 	Act func(ctx context.Context, incidentID string, act SlackAct) (string, error)
 	// Status says in plain text how an endpoint is, or what is wrong at present when query is empty. It says so itself
 	// when there is no such endpoint.
-	Status  func(ctx context.Context, query string) (string, error)
-	Client  *http.Client     // that takes sentences to those who clicked: see NewClient; nil: they are told nothing
-	Now     func() time.Time // nil: time.Now
-	Origins []string         // that such a sentence may go to besides https://hooks.slack.com, like "http://127.0.0.1:8065"
-	Log     *slog.Logger     // nil: nothing is logged
+	Status func(ctx context.Context, query string) (string, error)
+	Client *http.Client     // that takes sentences to those who clicked: see NewClient; nil: they are told nothing
+	Now    func() time.Time // nil: time.Now
+	// Origins returns where such a sentence may go to besides https://hooks.slack.com, like "http://127.0.0.1:8065". Nil: nowhere.
+	Origins func(ctx context.Context) ([]string, error)
+	Log     *slog.Logger // nil: nothing is logged
 }
 
 // SlackAct is what somebody did by a button.
@@ -190,7 +191,7 @@ func (a *SlackApp) act(ctx context.Context, c click) string {
 // tell takes a sentence to the person who clicked. That it does not arrive is no failure of the act, which shows in the
 // message, so it is logged and no more.
 func (a *SlackApp) tell(ctx context.Context, responseURL, sentence string) {
-	if a.Client == nil || sentence == "" || !a.mayAnswer(responseURL) {
+	if a.Client == nil || sentence == "" || !a.mayAnswer(ctx, responseURL) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, slackAnswerWithin)
@@ -211,13 +212,20 @@ func (a *SlackApp) tell(ctx context.Context, responseURL, sentence string) {
 
 // mayAnswer reports whether an address is one that Slack gives for answers. It comes in a signed request; still, who
 // knows one signing secret is not to make us call other hosts.
-func (a *SlackApp) mayAnswer(address string) bool {
+func (a *SlackApp) mayAnswer(ctx context.Context, address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.User != nil {
 		return false
 	}
 	origin := u.Scheme + "://" + u.Host
-	return origin == "https://hooks.slack.com" || slices.Contains(a.Origins, origin)
+	if origin == "https://hooks.slack.com" {
+		return true
+	}
+	if a.Origins == nil {
+		return false
+	}
+	origins, err := a.Origins(ctx)
+	return err == nil && slices.Contains(origins, origin)
 }
 
 // readCommand returns what follows /rollcall, in words.

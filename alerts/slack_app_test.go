@@ -43,7 +43,7 @@ func newSlackApp(t *testing.T, s *alertstest.Slack) (app *alerts.SlackApp, url s
 			return "Asked for “" + query + "”: <!channel> *fine* & well", nil
 		},
 		Client:  alerts.NewClient(probe.Egress{Any: true}.DialContext),
-		Origins: []string{s.Origin()},
+		Origins: func(context.Context) ([]string, error) { return []string{s.Origin()}, nil },
 	}
 	mux := http.NewServeMux()
 	serve := func(answer func(context.Context, http.Header, []byte) (int, string, []byte)) http.HandlerFunc {
