@@ -105,6 +105,15 @@ func (t Turn) Left(shared Incident, name string, last bool) Turn {
 	return t
 }
 
+// Of returns t as a change of a shared incident that is open: what the rule says of it holds, whoever opened it.
+func (t Turn) Of(shared Incident) Turn {
+	i := t.Incident
+	t = t.of(shared)
+	t.Incident.Title, t.Incident.Severity, t.Incident.Worst, t.Incident.Cause = i.Title, i.Severity, i.Worst, i.Cause
+	t.Incident.SeenFrom, t.Incident.Flapping, t.Incident.ResolvedAt, t.Incident.Resolution = i.SeenFrom, i.Flapping, i.ResolvedAt, i.Resolution
+	return t
+}
+
 // of returns a copy of t that is about another incident of the same subject.
 func (t Turn) of(shared Incident) Turn {
 	t.Incident, t.Entries, t.Notices = shared, slices.Clone(t.Entries), slices.Clone(t.Notices)

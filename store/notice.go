@@ -1,6 +1,10 @@
 package store
 
-import "time"
+import (
+	"strconv"
+	"strings"
+	"time"
+)
 
 // NoticeKind says what a notice tells.
 type NoticeKind string
@@ -97,4 +101,17 @@ type AttemptFilter struct {
 	IncidentID string
 	Limit      int
 	Cursor     string
+}
+
+// Key names an attempt in cursors.
+func (a Attempt) Key() string { return a.NoticeID + "/" + strconv.Itoa(a.Number) }
+
+// ReadAttemptKey reads what [Attempt.Key] returned, or returns ErrBadCursor.
+func ReadAttemptKey(key string) (noticeID string, number int, err error) {
+	noticeID, text, ok := strings.Cut(key, "/")
+	number, err = strconv.Atoi(text)
+	if !ok || err != nil {
+		return "", 0, ErrBadCursor
+	}
+	return noticeID, number, nil
 }

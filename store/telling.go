@@ -13,6 +13,7 @@ type Telling struct {
 	Kind      NoticeKind // what those hear who have heard of the opening; empty: nothing is told
 	// Told means that the severity is one that the endpoint tells: those who named no severities go by that.
 	Told    bool
+	Anew    bool // it is open again: also those who heard of the opening hear of it as of another one
 	EntryID string
 	At      time.Time
 }
@@ -57,7 +58,7 @@ func (t Telling) hears(l Listener) NoticeKind {
 		return ""
 	case l.Severities == nil && !t.Told, !slices.ContainsFunc(about, func(e Endpoint) bool { return l.Wants(e, t.Incident.Severity) }):
 		return ""
-	case !l.Heard:
+	case !l.Heard, t.Anew:
 		return NoticeOpened
 	case t.Kind == NoticeOpened:
 		return ""
@@ -81,7 +82,7 @@ func (t Telling) about(s Subscription) ([]Endpoint, bool) {
 
 // TellingOf returns what is told by a turn, by its last entry.
 func TellingOf(t Turn, about []Endpoint) Telling {
-	w := Telling{Incident: t.Incident, Endpoints: about, Kind: t.Tells, Told: t.Told, At: t.At}
+	w := Telling{Incident: t.Incident, Endpoints: about, Kind: t.Tells, Told: t.Told, Anew: t.Reopens, At: t.At}
 	if n := len(t.Entries); n > 0 {
 		w.EntryID = t.Entries[n-1].ID
 	}

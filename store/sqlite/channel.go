@@ -67,8 +67,44 @@ func (db *DB) UpdateChannel(ctx context.Context, id string, change func(*store.C
 // DeleteChannel implements store.Store.
 func (db *DB) DeleteChannel(ctx context.Context, id string) error {
 	return db.write(ctx, "delete channel", func(tx *sql.Tx) error {
-		return execOne(ctx, tx, `DELETE FROM channels WHERE id = ?`, id)
+		if err := forgetChannel(ctx, tx, id); err != nil {
+			return err
+		}
+		return execOne(ctx, tx, `DELETE FROM channels WHERE id = ? AND audience = 'team'`, id)
 	})
+}
+
+// forgetChannel takes a channel out of the escalation of every endpoint.
+func forgetChannel(ctx context.Context, tx *sql.Tx, id string) error {
+	type escalation struct {
+		endpointID string
+		store.Alerting
+	}
+	scan := func(row scanner) (e escalation, err error) {
+		err = row.Scan(&e.endpointID, jsonInto{&e.Alerting})
+		return e, err
+	}
+	found, err := query(ctx, tx, scan, `
+		SELECT e.id, e.alerting
+		FROM endpoints e
+		WHERE EXISTS (
+		    SELECT 1
+		    FROM json_each(e.alerting, '$.escalation') step
+		    JOIN json_each(step.value, '$.channels') channel
+		    WHERE channel.value = ?
+		)`, id)
+	if err != nil {
+		return err
+	}
+	var args [][]any
+	for _, e := range found {
+		text, err := jsonText(e.Without(id))
+		if err != nil {
+			return err
+		}
+		args = append(args, []any{text, e.endpointID})
+	}
+	return execEach(ctx, tx, `UPDATE endpoints SET alerting = ? WHERE id = ?`, args)
 }
 
 // Channel implements store.Store.
@@ -85,15 +121,27 @@ func (db *DB) Channel(ctx context.Context, id string) (store.Channel, error) {
 func (db *DB) Channels(ctx context.Context) ([]store.Channel, error) {
 	var found []store.Channel
 	err := db.read(ctx, "list channels", func(tx *sql.Tx) (err error) {
-		found, err = query(ctx, tx, db.scanChannel, `SELECT `+channelColumns+` FROM channels c ORDER BY c.name_key`)
+		found, err = query(ctx, tx, db.scanChannel, `SELECT `+channelColumns+` FROM channels c WHERE c.audience = 'team' ORDER BY c.name_key`)
 		return err
 	})
 	return found, err
 }
 
 func (db *DB) channel(ctx context.Context, tx *sql.Tx, id string) (store.Channel, error) {
-	c, err := db.scanChannel(tx.QueryRowContext(ctx, `SELECT `+channelColumns+` FROM channels c WHERE c.id = ?`, id))
+	c, err := db.scanChannel(tx.QueryRowContext(ctx, `SELECT `+channelColumns+` FROM channels c WHERE c.id = ? AND c.audience = 'team'`, id))
 	return c, notFound(err)
+}
+
+// anyChannel returns a channel of any audience.
+func (db *DB) anyChannel(ctx context.Context, tx *sql.Tx, id string) (c store.Channel, audience store.Audience, err error) {
+	var r channelRow
+	err = tx.QueryRowContext(ctx, `SELECT `+channelColumns+`, c.audience FROM channels c WHERE c.id = ?`, id).
+		Scan(append(r.dest(), &audience)...)
+	if err != nil {
+		return c, audience, notFound(err)
+	}
+	c, err = r.channel(db.sealer)
+	return c, audience, err
 }
 
 func checkChannelName(ctx context.Context, tx *sql.Tx, c store.Channel) error {

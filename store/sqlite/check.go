@@ -87,7 +87,8 @@ func standings(ctx context.Context, tx *sql.Tx, ids []string) (map[string]*store
 	byID := make(map[string]*store.Standing, len(found))
 	for _, standing := range found {
 		id := standing.Endpoint.ID
-		standing.Places, standing.Open = places[id], open[id]
+		standing.Places = places[id]
+		stand(standing, open[id])
 		byID[id] = standing
 	}
 	return byID, nil
@@ -137,10 +138,7 @@ func keptSlots(ctx context.Context, tx *sql.Tx, checks []store.Check) (map[store
 }
 
 func writeEntries(ctx context.Context, tx *sql.Tx, e store.Entries) error {
-	if err := resolveIncidents(ctx, tx, e.Resolved); err != nil {
-		return err
-	}
-	if err := insertIncidents(ctx, tx, e.Opened); err != nil {
+	if err := writeTurns(ctx, tx, e.Turns); err != nil {
 		return err
 	}
 	if err := insertContracts(ctx, tx, e.Contracts); err != nil {
@@ -175,7 +173,7 @@ func insertChecks(ctx context.Context, tx *sql.Tx, checks []store.Check) error {
 		row := []any{
 			c.ID, c.EndpointID, c.Location, c.ScheduledAt.UnixMicro(), r.StartedAt.UnixMicro(), store.Milliseconds(r.Duration),
 			r.Kind, r.Era, r.Verdict, nil, nil, nil, nil, store.Milliseconds(r.RetryAfter),
-			string(steps), string(warnings), string(facts),
+			string(steps), string(warnings), string(facts), c.Maintenance,
 		}
 		if f := r.Failure; f != nil {
 			row[9], row[10], row[11], row[12] = f.Step, f.Class, f.Code, f.Message
@@ -185,8 +183,9 @@ func insertChecks(ctx context.Context, tx *sql.Tx, checks []store.Check) error {
 	return execEach(ctx, tx, `
 		INSERT INTO checks (
 		    id, endpoint_id, location, scheduled_at, started_at, duration_ms,
-		    kind, era, verdict, failed_step, class, code, message, retry_after_ms, steps, warnings, facts
-		) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args)
+		    kind, era, verdict, failed_step, class, code, message, retry_after_ms, steps, warnings, facts,
+		    maintenance
+		) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, args)
 }
 
 // checkList is the name of the list of checks in its cursors.
@@ -286,7 +285,8 @@ func findCheck(ctx context.Context, tx *sql.Tx, id string) (store.Check, error) 
 // checkColumns are what scanCheck scans, of checks c and endpoints e.
 const checkColumns = `
 	c.id, c.endpoint_id, e.slug, c.location, c.scheduled_at, c.started_at, c.duration_ms, c.kind, c.era, c.verdict,
-	c.failed_step, c.class, c.code, c.message, c.retry_after_ms, c.steps, c.warnings, c.facts`
+	c.failed_step, c.class, c.code, c.message, c.retry_after_ms, c.steps, c.warnings, c.facts,
+	c.maintenance`
 
 func scanCheck(row scanner) (store.Check, error) {
 	var (
@@ -298,7 +298,7 @@ func scanCheck(row scanner) (store.Check, error) {
 		steps, warnings, facts string
 	)
 	err := row.Scan(&c.ID, &c.EndpointID, &c.Slug, &c.Location, timeInto{&c.ScheduledAt}, timeInto{&r.StartedAt}, &duration,
-		&r.Kind, &r.Era, &r.Verdict, &step, &class, &code, &message, &retryAfter, &steps, &warnings, &facts)
+		&r.Kind, &r.Era, &r.Verdict, &step, &class, &code, &message, &retryAfter, &steps, &warnings, &facts, &c.Maintenance)
 	if err != nil {
 		return store.Check{}, err
 	}

@@ -17,7 +17,7 @@ func (db *DB) CreateEndpoint(ctx context.Context, e store.Endpoint) (store.Endpo
 		return store.Endpoint{}, err
 	}
 	err = db.write(ctx, "create endpoint", func(tx *sql.Tx) error {
-		if err := checkChannels(ctx, tx, e.Channels); err != nil {
+		if err := checkReferences(ctx, tx, e); err != nil {
 			return err
 		}
 		if err := nameEndpoint(ctx, tx, &e); err != nil {
@@ -46,7 +46,7 @@ func (db *DB) UpdateEndpoint(ctx context.Context, slug string, change func(*stor
 		if after, err = store.EditEndpoint(before, change, at); err != nil || !before.Edited(after) {
 			return err
 		}
-		if err := checkChannels(ctx, tx, after.Channels); err != nil {
+		if err := checkReferences(ctx, tx, after); err != nil {
 			return err
 		}
 		if err := checkName(ctx, tx, after); err != nil {
@@ -67,6 +67,14 @@ func (db *DB) UpdateEndpoint(ctx context.Context, slug string, change func(*stor
 // DeleteEndpoint implements store.Store.
 func (db *DB) DeleteEndpoint(ctx context.Context, slug string) error {
 	return db.write(ctx, "delete endpoint", func(tx *sql.Tx) error {
+		standing, err := db.standing(ctx, tx, slug)
+		if err != nil {
+			return err
+		}
+		// A shared incident does not go with its last endpoint: it ends.
+		if err := writeTurns(ctx, tx, store.Depart(&standing, store.ResolutionManual, time.Now())); err != nil {
+			return err
+		}
 		return execOne(ctx, tx, `DELETE FROM endpoints WHERE slug = ?`, slug)
 	})
 }
@@ -169,6 +177,8 @@ const endpointColumns = `
 	e.timeout_ms, e.degraded_over_ms, e.confirm_failures, e.confirm_successes, e.confirm_after_ms,
 	e.public, e.paused, e.tags, e.options, e.contract_notices, e.locations, e.quorum,
 	(SELECT json_group_array(ec.channel_id ORDER BY ec.position) FROM endpoint_channels ec WHERE ec.endpoint_id = e.id),
+	e.alerting, e.objectives,
+	(SELECT json_group_array(ep.parent_id ORDER BY ep.position) FROM endpoint_parents ep WHERE ep.endpoint_id = e.id),
 	e.created_at, e.updated_at`
 
 // endpointRow is an endpoint being scanned.
@@ -184,7 +194,7 @@ func (r *endpointRow) dest() []any {
 		&e.ID, &e.Slug, &e.Name, &e.Kind, &e.URL, &r.headers, &e.Request.Method, (*[]byte)(&e.Request.Params), &e.Schedule,
 		&r.timeout, &r.degradedOver, &e.Confirm.Failures, &e.Confirm.Successes, &r.confirmAfter,
 		&e.Public, &e.Paused, jsonInto{&e.Tags}, &r.options, &e.ContractNotices, jsonInto{&e.Locations}, &e.Quorum,
-		jsonInto{&e.Channels}, timeInto{&e.CreatedAt}, timeInto{&e.UpdatedAt},
+		jsonInto{&e.Channels}, jsonInto{&e.Alerting}, jsonInto{&e.Objectives}, textsInto{&e.DependsOn}, timeInto{&e.CreatedAt}, timeInto{&e.UpdatedAt},
 	}
 }
 
@@ -317,9 +327,9 @@ func (db *DB) standing(ctx context.Context, tx *sql.Tx, slug string) (store.Stan
 		return store.Standing{}, err
 	}
 	open, err := openIncidents(ctx, tx, []string{endpoint.ID})
-	return store.Standing{
-		Endpoint: endpoint, State: state, Open: open[endpoint.ID], Places: places[endpoint.ID],
-	}, err
+	standing := store.Standing{Endpoint: endpoint, State: state, Places: places[endpoint.ID]}
+	stand(&standing, open[endpoint.ID])
+	return standing, err
 }
 
 // nameEndpoint gives e the name and slug it lacks, and makes sure that those it has are free.
@@ -377,16 +387,44 @@ func refuse(ctx context.Context, tx *sql.Tx, field, text string, args ...any) er
 	return store.Conflict{Field: field, Message: "is taken already: choose another"}
 }
 
-func checkChannels(ctx context.Context, tx *sql.Tx, ids []string) error {
+// checkReferences returns an Invalid unless the channels and endpoints that e names are there and may be named.
+func checkReferences(ctx context.Context, tx *sql.Tx, e store.Endpoint) error {
+	channels, err := there(ctx, tx, `SELECT id FROM channels WHERE audience = 'team' AND id IN (SELECT value FROM json_each(?))`,
+		append(e.Alerting.Escalates(), e.Channels...))
+	if err != nil {
+		return err
+	}
+	if err := store.ChannelProblems(e.Channels, channels); err != nil {
+		return err
+	}
+	if err := store.EscalationProblems(e.Alerting, channels); err != nil || len(e.DependsOn) == 0 {
+		return err
+	}
+	parents, err := there(ctx, tx, `SELECT id FROM endpoints WHERE id IN (SELECT value FROM json_each(?))`, e.DependsOn)
+	if err != nil {
+		return err
+	}
+	behind := map[string][]string{}
+	scan := func(row scanner) (struct{}, error) {
+		var id, parent string
+		err := row.Scan(&id, &parent)
+		behind[id] = append(behind[id], parent)
+		return struct{}{}, err
+	}
+	if _, err := query(ctx, tx, scan, `SELECT endpoint_id, parent_id FROM endpoint_parents`); err != nil {
+		return err
+	}
+	return store.ParentProblems(e, parents, behind)
+}
+
+// there returns which of the ids a query finds.
+func there(ctx context.Context, tx *sql.Tx, text string, ids []string) (map[string]bool, error) {
 	list, err := jsonText(ids)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	there, err := query(ctx, tx, scanString, `SELECT id FROM channels WHERE id IN (SELECT value FROM json_each(?))`, list)
-	if err != nil {
-		return err
-	}
-	return store.ChannelProblems(ids, setOf(there))
+	found, err := query(ctx, tx, scanString, text, list)
+	return setOf(found), err
 }
 
 func (db *DB) insertEndpoint(ctx context.Context, tx *sql.Tx, e store.Endpoint) error {
@@ -398,17 +436,20 @@ func (db *DB) insertEndpoint(ctx context.Context, tx *sql.Tx, e store.Endpoint) 
 		INSERT INTO endpoints (
 		    id, slug, name, name_key, search, kind, url, headers, request_method, request_params, schedule,
 		    timeout_ms, degraded_over_ms, confirm_failures, confirm_successes, confirm_after_ms,
-		    public, paused, tags, options, contract_notices, locations, quorum, created_at, updated_at
-		) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		    public, paused, tags, options, contract_notices, locations, quorum, alerting, objectives, created_at, updated_at
+		) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		e.ID, e.Slug, e.Name, store.Fold(e.Name), e.SearchText(), e.Kind, e.URL, f.headers, e.Request.Method,
 		[]byte(e.Request.Params), e.Schedule,
 		store.Milliseconds(e.Timeout), store.Milliseconds(e.DegradedOver), e.Confirm.Failures, e.Confirm.Successes,
 		store.Milliseconds(e.Confirm.After), e.Public, e.Paused, f.tags, f.options, e.ContractNotices, f.locations, e.Quorum,
-		e.CreatedAt.UnixMicro(), e.UpdatedAt.UnixMicro())
+		f.alerting, f.objectives, e.CreatedAt.UnixMicro(), e.UpdatedAt.UnixMicro())
 	if err != nil {
 		return err
 	}
-	return insertChannels(ctx, tx, e)
+	if err := insertChannels(ctx, tx, e); err != nil {
+		return err
+	}
+	return insertParents(ctx, tx, e)
 }
 
 func (db *DB) updateEndpoint(ctx context.Context, tx *sql.Tx, e store.Endpoint) error {
@@ -421,25 +462,32 @@ func (db *DB) updateEndpoint(ctx context.Context, tx *sql.Tx, e store.Endpoint) 
 		SET name = ?, name_key = ?, search = ?, kind = ?, url = ?, headers = ?, request_method = ?, request_params = ?,
 		    schedule = ?, timeout_ms = ?, degraded_over_ms = ?, confirm_failures = ?, confirm_successes = ?,
 		    confirm_after_ms = ?, public = ?, paused = ?, tags = ?, options = ?, contract_notices = ?, locations = ?,
-		    quorum = ?, updated_at = ?
+		    quorum = ?, alerting = ?, objectives = ?, updated_at = ?
 		WHERE id = ?`,
 		e.Name, store.Fold(e.Name), e.SearchText(), e.Kind, e.URL, f.headers, e.Request.Method, []byte(e.Request.Params),
 		e.Schedule, store.Milliseconds(e.Timeout), store.Milliseconds(e.DegradedOver), e.Confirm.Failures,
 		e.Confirm.Successes, store.Milliseconds(e.Confirm.After), e.Public, e.Paused, f.tags, f.options, e.ContractNotices,
-		f.locations, e.Quorum, e.UpdatedAt.UnixMicro(), e.ID)
+		f.locations, e.Quorum, f.alerting, f.objectives, e.UpdatedAt.UnixMicro(), e.ID)
 	if err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, `DELETE FROM endpoint_channels WHERE endpoint_id = ?`, e.ID); err != nil {
 		return err
 	}
-	return insertChannels(ctx, tx, e)
+	if _, err := tx.ExecContext(ctx, `DELETE FROM endpoint_parents WHERE endpoint_id = ?`, e.ID); err != nil {
+		return err
+	}
+	if err := insertChannels(ctx, tx, e); err != nil {
+		return err
+	}
+	return insertParents(ctx, tx, e)
 }
 
 // endpointForms are the columns of an endpoint that are not kept as they are.
 type endpointForms struct {
-	headers, options []byte
-	tags, locations  string
+	headers, options     []byte
+	tags, locations      string
+	alerting, objectives string
 }
 
 func (db *DB) endpointForms(e store.Endpoint) (f endpointForms, err error) {
@@ -452,7 +500,13 @@ func (db *DB) endpointForms(e store.Endpoint) (f endpointForms, err error) {
 	if f.tags, err = jsonText(append([]string{}, e.Tags...)); err != nil { // an empty array, not null
 		return f, err
 	}
-	f.locations, err = jsonText(append([]string{}, e.Locations...))
+	if f.locations, err = jsonText(append([]string{}, e.Locations...)); err != nil {
+		return f, err
+	}
+	if f.alerting, err = jsonText(e.Alerting); err != nil {
+		return f, err
+	}
+	f.objectives, err = jsonText(append([]store.Objective{}, e.Objectives...))
 	return f, err
 }
 
@@ -462,6 +516,14 @@ func insertChannels(ctx context.Context, tx *sql.Tx, e store.Endpoint) error {
 		args = append(args, []any{e.ID, channel, i})
 	}
 	return execEach(ctx, tx, `INSERT INTO endpoint_channels (endpoint_id, channel_id, position) VALUES (?, ?, ?)`, args)
+}
+
+func insertParents(ctx context.Context, tx *sql.Tx, e store.Endpoint) error {
+	var args [][]any
+	for i, parent := range e.DependsOn {
+		args = append(args, []any{e.ID, parent, i})
+	}
+	return execEach(ctx, tx, `INSERT INTO endpoint_parents (endpoint_id, parent_id, position) VALUES (?, ?, ?)`, args)
 }
 
 // notFound turns the absence of a row into store.ErrNotFound.

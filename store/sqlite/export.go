@@ -86,6 +86,7 @@ func (e *Export) Fingerprint(ctx context.Context) (string, error) {
 		       || ' ' || COALESCE((SELECT SUM(version) FROM endpoint_states), 0)
 		       || ' ' || COALESCE((SELECT MAX(updated_at) FROM endpoints), 0)
 		       || ' ' || COALESCE((SELECT MAX(updated_at) FROM channels), 0)
+		       || ' ' || COALESCE((SELECT MAX(updated_at) FROM maintenances), 0)
 		       || ' ' || COALESCE((SELECT SUM(attempts) FROM notices), 0)`).Scan(&proof, &changes)
 	if err != nil {
 		return "", fmt.Errorf("look at the source: %w", err)

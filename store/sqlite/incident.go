@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 
 	"github.com/rollcallhq/rollcall/store"
 )
@@ -22,7 +23,7 @@ func (db *DB) Incidents(ctx context.Context, f store.IncidentFilter) (store.Page
 		found, err = query(ctx, tx, scanIncident, `
 			SELECT `+incidentColumns+`
 			FROM incidents i
-			JOIN endpoints e ON e.id = i.endpoint_id
+			LEFT JOIN endpoints e ON e.id = i.endpoint_id
 			`+w.String()+`
 			ORDER BY i.started_at DESC, i.id DESC
 			LIMIT ?`, append(w.args, limit+1)...)
@@ -39,7 +40,10 @@ func (db *DB) Incidents(ctx context.Context, f store.IncidentFilter) (store.Page
 func whereIncidents(f store.IncidentFilter) (where, error) {
 	var w where
 	if f.EndpointID != "" {
-		w.and(`i.endpoint_id = ?`, f.EndpointID)
+		w.and(`i.id IN (
+			SELECT id FROM incidents WHERE endpoint_id = ?
+			UNION
+			SELECT incident_id FROM incident_endpoints WHERE endpoint_id = ?)`, f.EndpointID, f.EndpointID)
 	}
 	switch f.Status {
 	case store.IncidentOpen:
@@ -47,8 +51,18 @@ func whereIncidents(f store.IncidentFilter) (where, error) {
 	case store.IncidentResolved:
 		w.and(`i.resolved_at IS NOT NULL`)
 	}
+	if len(f.Kinds) > 0 {
+		list, err := jsonText(f.Kinds)
+		if err != nil {
+			return where{}, err
+		}
+		w.and(`i.kind IN (SELECT value FROM json_each(?))`, list)
+	}
+	if f.Subject != "" {
+		w.and(`i.subject = ?`, f.Subject)
+	}
 	if f.PublicOnly {
-		w.and(`e.public`)
+		w.and(isPublic)
 	}
 	if !f.Since.IsZero() {
 		w.and(`(i.started_at >= ? OR i.resolved_at > ? OR i.resolved_at IS NULL)`, f.Since.UnixMicro(), f.Since.UnixMicro())
@@ -67,26 +81,45 @@ func whereIncidents(f store.IncidentFilter) (where, error) {
 func (db *DB) Incident(ctx context.Context, id string) (store.Incident, error) {
 	var i store.Incident
 	err := db.read(ctx, "read incident", func(tx *sql.Tx) (err error) {
-		i, err = scanIncident(tx.QueryRowContext(ctx, `
-			SELECT `+incidentColumns+`
-			FROM incidents i
-			JOIN endpoints e ON e.id = i.endpoint_id
-			WHERE i.id = ?`, id))
-		return notFound(err)
+		i, err = incident(ctx, tx, id)
+		return err
 	})
 	return i, err
 }
 
-// incidentColumns are what incidentRow scans, of incidents i and endpoints e.
+func incident(ctx context.Context, tx *sql.Tx, id string) (store.Incident, error) {
+	i, err := scanIncident(tx.QueryRowContext(ctx, selectIncident+`WHERE i.id = ?`, id))
+	return i, notFound(err)
+}
+
+const selectIncident = `
+	SELECT ` + incidentColumns + `
+	FROM incidents i
+	LEFT JOIN endpoints e ON e.id = i.endpoint_id
+	`
+
+// isPublic holds for incidents i, of endpoints e, that status pages show.
+const isPublic = `COALESCE(e.public, i.kind = 'manual')`
+
+// incidentColumns are what incidentDest takes, of incidents i and endpoints e, which need not be there.
 const incidentColumns = `
-	i.id, i.endpoint_id, e.slug, e.name, e.public, i.severity, i.started_at, i.opened_at, i.resolved_at,
-	COALESCE(i.resolution, ''), i.cause_step, i.cause_class, i.cause_code, i.cause_message`
+	i.id, i.kind, i.subject, COALESCE(i.endpoint_id, ''), COALESCE(e.slug, ''), COALESCE(e.name, ''), ` + isPublic + `,
+	(
+	    SELECT json_group_array(m.endpoint_id ORDER BY m.endpoint_id)
+	    FROM incident_endpoints m
+	    WHERE m.incident_id = i.id AND (m.left_at IS NULL OR i.resolved_at IS NOT NULL)
+	),
+	i.title, i.severity, i.worst, i.started_at, i.opened_at, i.resolved_at, COALESCE(i.resolution, ''),
+	i.cause_step, i.cause_class, i.cause_code, i.cause_message, i.check_id, i.seen_from, i.flapping,
+	i.acknowledged_at, i.acknowledged_by, i.snoozed_until`
 
 // incidentDest returns where the incidentColumns go.
 func incidentDest(i *store.Incident) []any {
 	return []any{
-		&i.ID, &i.EndpointID, &i.Slug, &i.Name, &i.Public, &i.Severity, timeInto{&i.StartedAt}, timeInto{&i.OpenedAt},
-		timeOrNil{&i.ResolvedAt}, &i.Resolution, &i.Cause.Step, &i.Cause.Class, &i.Cause.Code, &i.Cause.Message,
+		&i.ID, &i.Kind, &i.Subject, &i.EndpointID, &i.Slug, &i.Name, &i.Public, textsInto{&i.Endpoints},
+		&i.Title, &i.Severity, &i.Worst, timeInto{&i.StartedAt}, timeInto{&i.OpenedAt}, timeOrNil{&i.ResolvedAt}, &i.Resolution,
+		&i.Cause.Step, &i.Cause.Class, &i.Cause.Code, &i.Cause.Message, &i.CheckID, textsInto{&i.SeenFrom}, &i.Flapping,
+		timeOrNil{&i.AcknowledgedAt}, &i.AcknowledgedBy, timeOrNil{&i.SnoozedUntil},
 	}
 }
 
@@ -96,51 +129,157 @@ func scanIncident(row scanner) (store.Incident, error) {
 	return i, err
 }
 
-// openIncidents returns the open incidents of the endpoints, by endpoint id.
-func openIncidents(ctx context.Context, tx *sql.Tx, endpointIDs []string) (map[string]*store.Incident, error) {
+// toldColumn are the channels of the team that were told of an incident i, or are to be.
+const toldColumn = `
+	(
+	    SELECT json_group_array(DISTINCT n.channel_id)
+	    FROM notices n
+	    JOIN channels c ON c.id = n.channel_id AND c.audience = 'team'
+	    WHERE n.incident_id = i.id AND (n.kind = 'opened' OR n.kind = 'escalation' AND n.status = 'sent')
+	)`
+
+// scanJudged scans an incident with who was told of it.
+func scanJudged(row scanner) (store.Incident, error) {
+	var i store.Incident
+	err := row.Scan(append(incidentDest(&i), textsInto{&i.Told})...)
+	return i, err
+}
+
+// judgedIncident returns the incident that the rest of a query selects, with who was told of it; sql.ErrNoRows when there is none.
+func judgedIncident(ctx context.Context, tx *sql.Tx, rest string, args ...any) (store.Incident, error) {
+	return scanJudged(tx.QueryRowContext(ctx, `
+		SELECT `+incidentColumns+`, `+toldColumn+`
+		FROM incidents i
+		LEFT JOIN endpoints e ON e.id = i.endpoint_id
+		`+rest, args...))
+}
+
+// openOf returns the open incident of a subject, nil when there is none.
+func openOf(ctx context.Context, tx *sql.Tx, subject string) (*store.Incident, error) {
+	i, err := judgedIncident(ctx, tx, `WHERE i.subject = ? AND i.resolved_at IS NULL`, subject)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &i, nil
+}
+
+// openIncidents returns the open incidents that endpoints are in, by endpoint id.
+func openIncidents(ctx context.Context, tx *sql.Tx, endpointIDs []string) (map[string][]store.Incident, error) {
 	list, err := jsonText(endpointIDs)
 	if err != nil {
 		return nil, err
 	}
-	scan := func(row scanner) (i store.Incident, err error) {
-		err = row.Scan(append(incidentDest(&i), jsonInto{&i.Told})...)
-		return i, err
+	type member struct {
+		endpointID string
+		store.Incident
 	}
+	scan := func(row scanner) (m member, err error) {
+		err = row.Scan(append(append([]any{&m.endpointID}, incidentDest(&m.Incident)...), textsInto{&m.Told})...)
+		return m, err
+	}
+	// CROSS JOIN keeps the order: a look into the indexes for each endpoint.
 	found, err := query(ctx, tx, scan, `
-		SELECT `+incidentColumns+`,
-		    (SELECT json_group_array(n.channel_id) FROM notices n WHERE n.incident_id = i.id AND n.kind = 'opened')
-		FROM incidents i
-		JOIN endpoints e ON e.id = i.endpoint_id
-		WHERE i.endpoint_id IN (SELECT value FROM json_each(?)) AND i.resolved_at IS NULL`, list)
+		WITH members (endpoint_id, incident_id) AS (
+		    SELECT id.value, i.id
+		    FROM json_each(?1) id
+		    CROSS JOIN incidents i ON i.endpoint_id = id.value AND i.resolved_at IS NULL
+		    UNION
+		    SELECT id.value, m.incident_id
+		    FROM json_each(?1) id
+		    CROSS JOIN incident_endpoints m ON m.endpoint_id = id.value AND m.left_at IS NULL
+		)
+		SELECT members.endpoint_id, `+incidentColumns+`, `+toldColumn+`
+		FROM members
+		CROSS JOIN incidents i ON i.id = members.incident_id AND i.resolved_at IS NULL
+		LEFT JOIN endpoints e ON e.id = i.endpoint_id
+		ORDER BY i.id`, list)
 	if err != nil {
 		return nil, err
 	}
-	open := make(map[string]*store.Incident, len(found))
-	for i := range found {
-		open[found[i].EndpointID] = &found[i]
+	open := map[string][]store.Incident{}
+	for _, m := range found {
+		open[m.endpointID] = append(open[m.endpointID], m.Incident)
 	}
 	return open, nil
 }
 
-func insertIncidents(ctx context.Context, tx *sql.Tx, incidents []store.Incident) error {
-	var args [][]any
-	for _, i := range incidents {
-		args = append(args, []any{
-			i.ID, i.EndpointID, i.Severity, i.StartedAt.UnixMicro(), i.OpenedAt.UnixMicro(), microsOrNil(i.ResolvedAt),
-			string(i.Resolution), i.Cause.Step, i.Cause.Class, i.Cause.Code, i.Cause.Message,
-		})
+// stand puts the open incidents of an endpoint where its standing has them. Those that somebody raised by hand are judged by
+// nobody.
+func stand(s *store.Standing, open []store.Incident) {
+	for _, i := range open {
+		switch i.Kind {
+		case store.IncidentEndpoint:
+			s.Open = &i
+		case store.IncidentManual, store.IncidentLocation:
+		default:
+			s.Others = append(s.Others, i)
+		}
 	}
-	return execEach(ctx, tx, `
-		INSERT INTO incidents (
-		    id, endpoint_id, severity, started_at, opened_at, resolved_at, resolution,
-		    cause_step, cause_class, cause_code, cause_message
-		) VALUES (?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?, ?, ?, ?)`, args)
 }
 
-func resolveIncidents(ctx context.Context, tx *sql.Tx, incidents []store.Incident) error {
-	var args [][]any
-	for _, i := range incidents {
-		args = append(args, []any{microsOrNil(i.ResolvedAt), string(i.Resolution), i.ID})
+func insertIncident(ctx context.Context, tx *sql.Tx, i store.Incident) error {
+	seenFrom, err := jsonText(append([]string{}, i.SeenFrom...))
+	if err != nil {
+		return err
 	}
-	return execEach(ctx, tx, `UPDATE incidents SET resolved_at = ?, resolution = ? WHERE id = ?`, args)
+	_, err = tx.ExecContext(ctx, `
+		INSERT INTO incidents (
+		    id, kind, subject, endpoint_id, title, severity, worst, started_at, opened_at, resolved_at, resolution,
+		    cause_step, cause_class, cause_code, cause_message, check_id, seen_from, flapping
+		) VALUES (?, ?, ?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?)`,
+		i.ID, i.Kind, i.Subject, i.EndpointID, i.Title, i.Severity, i.Worst, i.StartedAt.UnixMicro(), i.OpenedAt.UnixMicro(),
+		microsOrNil(i.ResolvedAt), string(i.Resolution), i.Cause.Step, i.Cause.Class, i.Cause.Code, i.Cause.Message, i.CheckID,
+		seenFrom, i.Flapping)
+	return err
+}
+
+// updateIncident keeps what the rule owns of an incident. What people did about it is not the rule's.
+func updateIncident(ctx context.Context, tx *sql.Tx, i store.Incident) error {
+	seenFrom, err := jsonText(append([]string{}, i.SeenFrom...))
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `
+		UPDATE incidents
+		SET title = ?, severity = ?, worst = ?, resolved_at = ?, resolution = NULLIF(?, ''), cause_step = ?, cause_class = ?,
+		    cause_code = ?, cause_message = ?, seen_from = ?, flapping = ?
+		WHERE id = ?`,
+		i.Title, i.Severity, i.Worst, microsOrNil(i.ResolvedAt), string(i.Resolution), i.Cause.Step, i.Cause.Class, i.Cause.Code,
+		i.Cause.Message, seenFrom, i.Flapping, i.ID)
+	return err
+}
+
+// joinIncident has endpoints come into an incident, also those that left it.
+func joinIncident(ctx context.Context, tx *sql.Tx, incidentID string, endpointIDs []string, at int64) error {
+	var args [][]any
+	for _, id := range endpointIDs {
+		args = append(args, []any{incidentID, id, at})
+	}
+	return execEach(ctx, tx, `
+		INSERT INTO incident_endpoints (incident_id, endpoint_id, joined_at)
+		VALUES (?, ?, ?)
+		ON CONFLICT (incident_id, endpoint_id) DO UPDATE SET left_at = NULL`, args)
+}
+
+// endpointsOf returns the endpoints that an incident is about, without headers and options; none when it is about none.
+func endpointsOf(ctx context.Context, tx *sql.Tx, i store.Incident) ([]store.Endpoint, error) {
+	ids := i.Endpoints
+	if i.EndpointID != "" {
+		ids = append([]string{i.EndpointID}, ids...)
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	list, err := jsonText(ids)
+	if err != nil {
+		return nil, err
+	}
+	return query(ctx, tx, scanBare, `
+		SELECT `+endpointColumns+`
+		FROM endpoints e
+		WHERE e.id IN (SELECT value FROM json_each(?))
+		ORDER BY e.id`, list)
 }

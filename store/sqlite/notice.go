@@ -3,31 +3,42 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"slices"
 	"time"
 
 	"github.com/rollcallhq/rollcall/store"
 )
 
 // LeaseNotices implements store.Store. The endpoints of the deliveries come without headers and options.
-func (db *DB) LeaseNotices(ctx context.Context, now time.Time, lease time.Duration, limit int) ([]store.Delivery, error) {
+//
+//	LeaseNotices
+//	├─ dueNotices       which notices can be handed out, of all of a channel and an incident together
+//	├─ take             leases them
+//	└─ deliveries       what a message needs to know, one for each group
+func (db *DB) LeaseNotices(
+	ctx context.Context, holder string, now time.Time, lease time.Duration, limit int,
+) ([]store.Delivery, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
-	var due []string
+	var due []dueNotice
 	err := db.read(ctx, "look for due notices", func(tx *sql.Tx) (err error) {
-		due, err = dueNotices(ctx, tx, now, 1)
+		due, err = dueNotices(ctx, tx, holder, now, 1)
 		return err
 	})
 	if err != nil || len(due) == 0 {
 		return nil, err
 	}
 	var deliveries []store.Delivery
-	err = db.write(ctx, "lease notices", func(tx *sql.Tx) (err error) {
-		if due, err = dueNotices(ctx, tx, now, limit); err != nil {
+	err = db.write(ctx, "lease notices", func(tx *sql.Tx) error {
+		due, err := dueNotices(ctx, tx, holder, now, limit)
+		if err != nil {
 			return err
 		}
-		deliveries, err = db.lease(ctx, tx, due, now.Add(lease))
+		leaseID, err := take(ctx, tx, due, holder, now.Add(lease))
+		if err != nil {
+			return err
+		}
+		deliveries, err = db.deliveries(ctx, tx, due, leaseID, now)
 		return err
 	})
 	if err != nil {
@@ -36,144 +47,256 @@ func (db *DB) LeaseNotices(ctx context.Context, now time.Time, lease time.Durati
 	return deliveries, nil
 }
 
-// dueNotices returns the ids of notices that can be handed out at now.
-func dueNotices(ctx context.Context, tx *sql.Tx, now time.Time, limit int) ([]string, error) {
-	return query(ctx, tx, scanString, `
-		SELECT n.id
-		FROM notices n
-		JOIN channels c ON c.id = n.channel_id
-		WHERE n.status = 'waiting'
-		    AND n.due_at <= ?1
-		    AND (n.leased_until IS NULL OR n.leased_until <= ?1)
-		    AND c.broken IS NULL
-		    AND NOT EXISTS (
-		        -- What the channel must hear first. The plus keeps SQLite from walking all notices of the channel.
-		        SELECT 1
-		        FROM notices earlier
-		        WHERE earlier.incident_id = n.incident_id
-		            AND earlier.channel_id = n.channel_id
-		            AND earlier.status = 'waiting'
-		            AND +earlier.seq < n.seq
+// dueNotice is a notice that can be handed out, with the one that leads its delivery: itself, or an earlier one for the same
+// channel about the same incident.
+type dueNotice struct{ id, leader string }
+
+// dueNotices returns the notices of at most so many deliveries that can be handed out at now, by delivery and oldest first.
+//
+// A waiting notice is held up by an earlier one for the same channel about the same incident that is leased, is to be tried
+// again later, or is the opening and not due or waits for a parent. What was merely put off so that it can be told along with
+// others is told along with the first that is due after it. What reminds or escalates holds up nothing.
+func dueNotices(ctx context.Context, tx *sql.Tx, holder string, now time.Time, limit int) ([]dueNotice, error) {
+	scan := func(row scanner) (d dueNotice, err error) {
+		err = row.Scan(&d.id, &d.leader)
+		return d, err
+	}
+	return query(ctx, tx, scan, `
+		WITH waiting AS (
+		    SELECT n.*,
+		        n.due_at <= ?1 AS due,
+		        n.leased_until > ?1 AS leased,
+		        n.kind IN ('reminder', 'escalation') AS ahead,
+		        COALESCE(n.incident_id, n.id) AS topic,
+		        n.kind = 'opened' AND EXISTS (
+		            SELECT 1
+		            FROM incidents i
+		            JOIN endpoint_parents p ON p.endpoint_id = i.endpoint_id
+		            JOIN incidents above ON above.subject = p.parent_id AND above.resolved_at IS NULL AND above.severity = 'down'
+		            WHERE i.id = n.incident_id AND i.kind = 'endpoint'
+		        ) AS behind
+		    FROM notices n
+		    WHERE n.status = 'waiting' AND n.channel_id IN (
+		        -- Most of the time nothing is due: what follows is for the channels that have something.
+		        SELECT d.channel_id
+		        FROM notices d
+		        JOIN channels c ON c.id = d.channel_id AND c.broken IS NULL
+		        WHERE d.status = 'waiting' AND d.due_at <= ?1 AND NOT EXISTS (
+		            SELECT 1
+		            FROM notices h
+		            WHERE h.channel_id = d.channel_id AND h.status = 'waiting' AND h.leased_until > ?1 AND h.holder <> ?2
+		        )
 		    )
-		ORDER BY n.due_at, n.seq
-		LIMIT ?2`, now.UnixMicro(), limit)
+		),
+		free AS (
+		    SELECT w.*
+		    FROM waiting w
+		    WHERE COALESCE(w.leased, 0) = 0 AND NOT w.behind AND NOT EXISTS (
+		        SELECT 1
+		        FROM waiting e
+		        WHERE e.topic = w.topic AND e.channel_id = w.channel_id AND e.seq < w.seq AND (
+		            e.leased
+		            OR NOT e.ahead AND (e.behind OR NOT e.due AND (e.kind = 'opened' OR e.attempts > 0))
+		        )
+		    )
+		),
+		ready AS (
+		    SELECT f.*
+		    FROM free f
+		    WHERE f.due OR NOT f.ahead AND f.attempts = 0 AND f.kind <> 'opened' AND EXISTS (
+		        SELECT 1
+		        FROM free l
+		        WHERE l.topic = f.topic AND l.channel_id = f.channel_id AND l.seq > f.seq AND l.due
+		    )
+		),
+		leaders AS (
+		    SELECT topic, channel_id, MIN(seq) AS seq, MIN(due_at) AS due_at
+		    FROM ready
+		    GROUP BY topic, channel_id
+		    ORDER BY MIN(due_at), MIN(seq)
+		    LIMIT ?3
+		)
+		SELECT r.id, first.id
+		FROM leaders
+		JOIN ready r ON r.topic = leaders.topic AND r.channel_id = leaders.channel_id
+		JOIN notices first ON first.seq = leaders.seq
+		ORDER BY leaders.due_at, leaders.seq, r.seq`, now.UnixMicro(), holder, limit)
 }
 
-func (db *DB) lease(ctx context.Context, tx *sql.Tx, ids []string, until time.Time) ([]store.Delivery, error) {
+// take leases notices.
+func take(ctx context.Context, tx *sql.Tx, due []dueNotice, holder string, until time.Time) (leaseID string, err error) {
+	ids := make([]string, 0, len(due))
+	for _, d := range due {
+		ids = append(ids, d.id)
+	}
 	list, err := jsonText(ids)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	leaseID := store.NewID("lse")
+	leaseID = store.NewID("lse")
 	_, err = tx.ExecContext(ctx, `
 		UPDATE notices
-		SET lease_id = ?, leased_until = ?
-		WHERE id IN (SELECT value FROM json_each(?))`, leaseID, until.UnixMicro(), list)
+		SET lease_id = ?, holder = ?, leased_until = ?
+		WHERE id IN (SELECT value FROM json_each(?))`, leaseID, holder, until.UnixMicro(), list)
+	return leaseID, err
+}
+
+// deliveries returns what was leased, by delivery.
+func (db *DB) deliveries(ctx context.Context, tx *sql.Tx, due []dueNotice, leaseID string, now time.Time) ([]store.Delivery, error) {
+	notices, err := noticesOf(ctx, tx, leaseID)
 	if err != nil {
 		return nil, err
 	}
-	ofIncidents, err := query(ctx, tx, db.scanDelivery, `
-		SELECT `+noticeColumns+`,
-		    `+incidentColumns+`, `+endpointColumns+`, `+channelColumns+`,
-		    COALESCE((
-		        SELECT opening.ref
-		        FROM notices opening
-		        WHERE opening.incident_id = n.incident_id AND opening.channel_id = n.channel_id AND opening.kind = 'opened'
-		    ), '')
-		FROM notices n
-		JOIN incidents i ON i.id = n.incident_id
-		JOIN endpoints e ON e.id = i.endpoint_id
-		JOIN channels c ON c.id = n.channel_id
-		WHERE n.id IN (SELECT value FROM json_each(?))`, list)
-	if err != nil || len(ofIncidents) == len(ids) {
-		return inOrder(ofIncidents, ids), err
+	var all []store.Delivery
+	for _, d := range due {
+		n := notices[d.id]
+		if d.id != d.leader {
+			last := &all[len(all)-1]
+			last.Later = append(last.Later, n)
+			continue
+		}
+		all = append(all, store.Delivery{Notice: n, LeaseID: leaseID})
 	}
-	ofEvents, err := query(ctx, tx, db.scanEventDelivery, `
-		SELECT `+noticeColumns+`,
-		    `+eventColumns+`, `+endpointColumns+`, `+channelColumns+`
+	for i := range all {
+		if err := db.fill(ctx, tx, &all[i], now); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// noticesOf returns the notices of a lease by id.
+func noticesOf(ctx context.Context, tx *sql.Tx, leaseID string) (map[string]store.Notice, error) {
+	scan := func(row scanner) (n store.Notice, err error) {
+		err = row.Scan(&n.ID, &n.IncidentID, &n.EventID, &n.EntryID, &n.ChannelID, &n.Kind, timeInto{&n.CreatedAt}, timeInto{&n.DueAt}, &n.Attempts)
+		return n, err
+	}
+	found, err := query(ctx, tx, scan, `
+		SELECT n.id, COALESCE(n.incident_id, ''), COALESCE(n.event_id, ''), COALESCE(n.entry_id, ''), n.channel_id, n.kind,
+		    n.created_at, n.due_at, n.attempts
 		FROM notices n
-		JOIN events v ON v.id = n.event_id
-		JOIN endpoints e ON e.id = v.endpoint_id
-		JOIN channels c ON c.id = n.channel_id
-		WHERE n.id IN (SELECT value FROM json_each(?))`, list)
+		WHERE n.status = 'waiting' AND n.lease_id = ?`, leaseID)
 	if err != nil {
 		return nil, err
 	}
-	ofService, err := query(ctx, tx, db.scanServiceDelivery, `
-		SELECT `+noticeColumns+`,
-		    `+eventColumns+`, `+channelColumns+`
-		FROM notices n
-		JOIN events v ON v.id = n.event_id AND v.endpoint_id IS NULL
-		JOIN channels c ON c.id = n.channel_id
-		WHERE n.id IN (SELECT value FROM json_each(?))`, list)
-	return inOrder(slices.Concat(ofIncidents, ofEvents, ofService), ids), err
-}
-
-// inOrder sorts deliveries as the ids of their notices are.
-func inOrder(deliveries []store.Delivery, ids []string) []store.Delivery {
-	slices.SortFunc(deliveries, func(a, b store.Delivery) int {
-		return slices.Index(ids, a.Notice.ID) - slices.Index(ids, b.Notice.ID)
-	})
-	return deliveries
-}
-
-// noticeColumns are what noticeDest takes, of notices n.
-const noticeColumns = `
-	n.id, COALESCE(n.incident_id, ''), COALESCE(n.event_id, ''), n.channel_id, n.kind, n.created_at, n.due_at, n.attempts,
-	n.lease_id`
-
-func noticeDest(d *store.Delivery) []any {
-	n := &d.Notice
-	return []any{
-		&n.ID, &n.IncidentID, &n.EventID, &n.ChannelID, &n.Kind, timeInto{&n.CreatedAt}, timeInto{&n.DueAt}, &n.Attempts, &d.LeaseID,
+	notices := make(map[string]store.Notice, len(found))
+	for _, n := range found {
+		notices[n.ID] = n
 	}
+	return notices, nil
 }
 
-func (db *DB) scanDelivery(row scanner) (store.Delivery, error) {
-	var (
-		d store.Delivery
-		e endpointRow
-		c channelRow
-	)
-	err := row.Scan(slices.Concat(noticeDest(&d), incidentDest(&d.Incident), e.dest(), c.dest(), []any{&d.Ref})...)
+// fill adds to the notices of a delivery what a message needs to know.
+func (db *DB) fill(ctx context.Context, tx *sql.Tx, d *store.Delivery, now time.Time) error {
+	channel, audience, err := db.anyChannel(ctx, tx, d.Notice.ChannelID)
 	if err != nil {
-		return store.Delivery{}, err
+		return err
 	}
-	d.Endpoint = e.bare()
-	d.Channel, err = c.channel(db.sealer)
-	return d, err
+	d.Channel = channel
+	if audience != store.AudienceTeam {
+		subscription, err := db.subscription(ctx, tx, `u.id = ?`, channel.ID)
+		if err != nil {
+			return err
+		}
+		d.Subscription = &subscription
+	}
+	if d.Notice.EventID != "" {
+		return fillEvent(ctx, tx, d)
+	}
+	return fillIncident(ctx, tx, d, now)
 }
 
-func (db *DB) scanEventDelivery(row scanner) (store.Delivery, error) {
-	var (
-		d  store.Delivery
-		ev eventRow
-		e  endpointRow
-		c  channelRow
-	)
-	err := row.Scan(slices.Concat(noticeDest(&d), ev.dest(), e.dest(), c.dest())...)
+func fillEvent(ctx context.Context, tx *sql.Tx, d *store.Delivery) error {
+	var ev eventRow
+	err := tx.QueryRowContext(ctx, `SELECT `+eventColumns+` FROM events v WHERE v.id = ?`, d.Notice.EventID).Scan(ev.dest()...)
 	if err != nil {
-		return store.Delivery{}, err
-	}
-	d.Event, d.Endpoint = new(ev.event()), e.bare()
-	d.Channel, err = c.channel(db.sealer)
-	return d, err
-}
-
-// scanServiceDelivery scans the delivery of an event of no endpoint.
-func (db *DB) scanServiceDelivery(row scanner) (store.Delivery, error) {
-	var (
-		d  store.Delivery
-		ev eventRow
-		c  channelRow
-	)
-	if err := row.Scan(slices.Concat(noticeDest(&d), ev.dest(), c.dest())...); err != nil {
-		return store.Delivery{}, err
+		return err
 	}
 	d.Event = new(ev.event())
-	channel, err := c.channel(db.sealer)
-	d.Channel = channel
-	return d, err
+	if d.Event.EndpointID == "" {
+		return nil
+	}
+	d.Endpoint, err = bareEndpoint(ctx, tx, d.Event.EndpointID)
+	return err
+}
+
+func fillIncident(ctx context.Context, tx *sql.Tx, d *store.Delivery, now time.Time) error {
+	i, err := incident(ctx, tx, d.Notice.IncidentID)
+	if err != nil {
+		return err
+	}
+	d.Incident = i
+	if i.EndpointID != "" {
+		if d.Endpoint, err = bareEndpoint(ctx, tx, i.EndpointID); err != nil {
+			return err
+		}
+	}
+	if d.Entry, err = lastEntry(ctx, tx, *d); err != nil {
+		return err
+	}
+	// Where there was no opening, what told of an escalation is the first message.
+	d.Ref, err = firstOr(ctx, tx, "", `
+		SELECT n.ref
+		FROM notices n
+		WHERE n.incident_id = ? AND n.channel_id = ? AND n.kind IN ('opened', 'escalation') AND n.ref <> ''
+		ORDER BY n.kind DESC, n.seq DESC
+		LIMIT 1`, i.ID, d.Channel.ID)
+	if err != nil || i.Kind != store.IncidentEndpoint {
+		return err
+	}
+	if d.Dependents, err = dependents(ctx, tx, *d); err != nil {
+		return err
+	}
+	d.BehindUntil, err = behindUntil(ctx, tx, i, now)
+	return err
+}
+
+// lastEntry returns the line of the timeline that the last of the notices of a delivery tells of, nil when none names one.
+func lastEntry(ctx context.Context, tx *sql.Tx, d store.Delivery) (*store.Entry, error) {
+	id := d.Notice.EntryID
+	for _, n := range d.Later {
+		if n.EntryID != "" {
+			id = n.EntryID
+		}
+	}
+	if id == "" {
+		return nil, nil
+	}
+	e, err := scanEntry(tx.QueryRowContext(ctx, `SELECT `+entryColumns+` FROM incident_entries t WHERE t.id = ?`, id))
+	if err != nil {
+		return nil, err
+	}
+	return &e, nil
+}
+
+// dependents returns the names of the endpoints whose openings wait for the one of a delivery. The public knows of public ones.
+func dependents(ctx context.Context, tx *sql.Tx, d store.Delivery) ([]string, error) {
+	if d.Incident.ResolvedAt != nil || d.Incident.Severity != store.StatusDown {
+		return nil, nil
+	}
+	publicOnly := d.Subscription != nil && d.Subscription.Public()
+	return query(ctx, tx, scanString, `
+		SELECT e.name
+		FROM endpoint_parents p
+		JOIN endpoints e ON e.id = p.endpoint_id
+		JOIN incidents i ON i.subject = e.id AND i.resolved_at IS NULL
+		WHERE p.parent_id = ? AND (e.public OR NOT ?) AND EXISTS (
+		    SELECT 1 FROM notices n WHERE n.incident_id = i.id AND n.kind = 'opened' AND n.status = 'waiting'
+		)
+		ORDER BY e.name_key`, d.Endpoint.ID, publicOnly)
+}
+
+// behindUntil returns store.Delivery.BehindUntil.
+func behindUntil(ctx context.Context, tx *sql.Tx, i store.Incident, now time.Time) (until time.Time, err error) {
+	err = tx.QueryRowContext(ctx, `
+		SELECT MAX(COALESCE(above.resolved_at, ?))
+		FROM endpoint_parents p
+		JOIN incidents above ON above.endpoint_id = p.parent_id AND above.kind = 'endpoint'
+		WHERE p.endpoint_id = ? AND (
+		    above.resolved_at IS NULL AND above.severity = 'down'
+		    OR above.worst = 'down' AND above.started_at <= ? AND above.resolved_at > ?
+		)`, now.UnixMicro(), i.EndpointID, i.OpenedAt.UnixMicro(), i.OpenedAt.UnixMicro()).Scan(timeInto{&until})
+	return until, err
 }
 
 // SettleNotice implements store.Store. A lease that ran out and that nobody else took may still be settled: the message
@@ -183,42 +306,173 @@ func (db *DB) SettleNotice(ctx context.Context, s store.Settlement) error {
 		return err
 	}
 	return db.write(ctx, "settle notice", func(tx *sql.Tx) error {
-		var attempts int
-		var channelID string
-		err := tx.QueryRowContext(ctx, `
-			SELECT attempts, channel_id
-			FROM notices
-			WHERE id = ? AND lease_id = ? AND status = 'waiting'`, s.NoticeID, s.LeaseID).Scan(&attempts, &channelID)
+		leased, err := leasedBy(ctx, tx, s)
+		if err != nil {
+			return err
+		}
+		if len(leased) == 0 {
+			return store.ErrNotFound
+		}
+		if err := settle(ctx, tx, s, leased); err != nil {
+			return err
+		}
+		if err := logAttempt(ctx, tx, s, leased[0]); err != nil || !s.Sent || s.Next.IsZero() {
+			return err
+		}
+		return remindNext(ctx, tx, s, leased[0])
+	})
+}
+
+// leasedNotice is a notice that is being settled.
+type leasedNotice struct {
+	id, incidentID, channelID string
+	attempts                  int
+}
+
+// leasedBy returns the notices of a settlement that are leased still, that of the settlement itself first.
+func leasedBy(ctx context.Context, tx *sql.Tx, s store.Settlement) ([]leasedNotice, error) {
+	list, err := jsonText(append([]string{s.NoticeID}, s.Later...))
+	if err != nil {
+		return nil, err
+	}
+	scan := func(row scanner) (n leasedNotice, err error) {
+		err = row.Scan(&n.id, &n.incidentID, &n.channelID, &n.attempts)
+		return n, err
+	}
+	return query(ctx, tx, scan, `
+		SELECT n.id, COALESCE(n.incident_id, ''), n.channel_id, n.attempts
+		FROM notices n
+		WHERE n.id IN (SELECT value FROM json_each(?)) AND n.lease_id = ? AND n.status = 'waiting'
+		ORDER BY n.id <> ?, n.seq`, list, s.LeaseID, s.NoticeID)
+}
+
+func settle(ctx context.Context, tx *sql.Tx, s store.Settlement, leased []leasedNotice) error {
+	ids := make([]string, 0, len(leased))
+	for _, n := range leased {
+		ids = append(ids, n.id)
+	}
+	list, err := jsonText(ids)
+	if err != nil {
+		return err
+	}
+	tried := 1
+	if s.Deferred {
+		tried = 0
+	}
+	const common = `UPDATE notices SET attempts = attempts + ?, lease_id = NULL, holder = NULL, leased_until = NULL, `
+	const those = ` WHERE id IN (SELECT value FROM json_each(?))`
+	switch s.Outcome() {
+	case store.OutcomeSent:
+		_, err = tx.ExecContext(ctx, common+`status = 'sent', ref = IIF(id = ?, ?, '')`+those, tried, leased[0].id, store.CleanText(s.Ref), list)
+	case store.OutcomePassed:
+		_, err = tx.ExecContext(ctx, common+`status = 'passed'`+those, tried, list)
+	case store.OutcomeRetry:
+		_, err = tx.ExecContext(ctx, common+`due_at = ?`+those, tried, s.RetryAt.UnixMicro(), list)
+	default:
+		if _, err = tx.ExecContext(ctx, common+`status = 'failed'`+those, tried, list); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `UPDATE channels SET broken = ?, broken_at = ? WHERE id = ?`,
+			s.Reason(), s.At.UnixMicro(), leased[0].channelID)
+	}
+	return err
+}
+
+// logAttempt writes a line in the log of deliveries, unless nothing was tried.
+func logAttempt(ctx context.Context, tx *sql.Tx, s store.Settlement, n leasedNotice) error {
+	if s.Deferred {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, `
+		INSERT INTO notice_attempts (notice_id, attempt, at, outcome, error, took_ms)
+		VALUES (?, ?, ?, ?, ?, ?)`, n.id, n.attempts+1, s.At.UnixMicro(), s.Outcome(), s.Reason(), store.Milliseconds(s.Took))
+	return err
+}
+
+// remindNext keeps the next reminder of an incident for a channel, unless nobody needs it or there is one.
+func remindNext(ctx context.Context, tx *sql.Tx, s store.Settlement, n leasedNotice) error {
+	_, err := tx.ExecContext(ctx, `
+		INSERT INTO notices (id, incident_id, channel_id, kind, created_at, due_at)
+		SELECT ?, i.id, ?2, 'reminder', ?, MAX(?, COALESCE(i.snoozed_until, 0))
+		FROM incidents i
+		WHERE i.id = ? AND i.resolved_at IS NULL AND i.acknowledged_at IS NULL AND NOT EXISTS (
+		    SELECT 1
+		    FROM notices n
+		    WHERE n.incident_id = i.id AND n.channel_id = ?2 AND n.kind = 'reminder' AND n.status = 'waiting'
+		)`, store.NewID("ntc"), n.channelID, s.At.UnixMicro(), s.Next.UnixMicro(), n.incidentID)
+	return err
+}
+
+// Resend implements store.Store.
+func (db *DB) Resend(ctx context.Context, noticeID string, now time.Time) error {
+	return db.write(ctx, "send notice again", func(tx *sql.Tx) error {
+		var status string
+		err := tx.QueryRowContext(ctx, `SELECT status FROM notices WHERE id = ?`, noticeID).Scan(&status)
 		if err != nil {
 			return notFound(err)
 		}
-		if err := settle(ctx, tx, s, channelID); err != nil {
-			return err
+		if status == "waiting" {
+			return store.Conflict{Field: "notice", Message: "is about to be sent already"}
 		}
 		_, err = tx.ExecContext(ctx, `
-			INSERT INTO notice_attempts (notice_id, attempt, at, outcome, error)
-			VALUES (?, ?, ?, ?, ?)`, s.NoticeID, attempts+1, s.At.UnixMicro(), s.Outcome(), s.Reason())
+			UPDATE notices
+			SET status = 'waiting', due_at = ?, ref = '', lease_id = NULL, holder = NULL, leased_until = NULL
+			WHERE id = ?`, now.UnixMicro(), noticeID)
 		return err
 	})
 }
 
-func settle(ctx context.Context, tx *sql.Tx, s store.Settlement, channelID string) error {
-	const common = `UPDATE notices SET attempts = attempts + 1, lease_id = NULL, leased_until = NULL, `
-	switch s.Outcome() {
-	case store.OutcomeSent:
-		_, err := tx.ExecContext(ctx, common+`status = 'sent', ref = ? WHERE id = ?`, store.CleanText(s.Ref), s.NoticeID)
-		return err
-	case store.OutcomeRetry:
-		_, err := tx.ExecContext(ctx, common+`due_at = ? WHERE id = ?`, s.RetryAt.UnixMicro(), s.NoticeID)
-		return err
-	default:
-		if _, err := tx.ExecContext(ctx, common+`status = 'failed' WHERE id = ?`, s.NoticeID); err != nil {
-			return err
-		}
-		_, err := tx.ExecContext(ctx, `UPDATE channels SET broken = ?, broken_at = ? WHERE id = ?`,
-			s.Reason(), s.At.UnixMicro(), channelID)
-		return err
+// attemptList is the name of the list of attempts in its cursors.
+const attemptList = "attempts"
+
+// Attempts implements store.Store.
+func (db *DB) Attempts(ctx context.Context, f store.AttemptFilter) (store.Page[store.Attempt], error) {
+	var w where
+	if f.ChannelID != "" {
+		w.and(`n.channel_id = ?`, f.ChannelID)
 	}
+	if f.IncidentID != "" {
+		w.and(`n.incident_id = ?`, f.IncidentID)
+	}
+	if f.Cursor != "" {
+		at, key, err := store.ReadTimeCursor(attemptList, f.Cursor)
+		if err != nil {
+			return store.Page[store.Attempt]{}, err
+		}
+		id, number, err := store.ReadAttemptKey(key)
+		if err != nil {
+			return store.Page[store.Attempt]{}, err
+		}
+		w.and(`(a.at, a.notice_id, a.attempt) < (?, ?, ?)`, at.UnixMicro(), id, number)
+	}
+	limit := store.PageLimit(f.Limit)
+	var found []store.Attempt
+	err := db.read(ctx, "list attempts", func(tx *sql.Tx) (err error) {
+		found, err = query(ctx, tx, scanAttempt, `
+			SELECT a.notice_id, n.channel_id, n.kind, COALESCE(n.incident_id, ''), COALESCE(e.slug, ''), COALESCE(e.name, ''),
+			    a.attempt, a.at, a.outcome, a.error, a.took_ms
+			FROM notice_attempts a
+			JOIN notices n ON n.id = a.notice_id
+			LEFT JOIN incidents i ON i.id = n.incident_id
+			LEFT JOIN events v ON v.id = n.event_id
+			LEFT JOIN endpoints e ON e.id = COALESCE(i.endpoint_id, v.endpoint_id)
+			`+w.String()+`
+			ORDER BY a.at DESC, a.notice_id DESC, a.attempt DESC
+			LIMIT ?`, append(w.args, limit+1)...)
+		return err
+	})
+	if err != nil {
+		return store.Page[store.Attempt]{}, err
+	}
+	return store.PageOf(found, limit, func(a store.Attempt) string { return store.TimeCursor(attemptList, a.At, a.Key()) }), nil
+}
+
+func scanAttempt(row scanner) (store.Attempt, error) {
+	var a store.Attempt
+	var took float64
+	err := row.Scan(&a.NoticeID, &a.ChannelID, &a.Kind, &a.IncidentID, &a.Slug, &a.Name, &a.Number, timeInto{&a.At}, &a.Outcome, &a.Error, &took)
+	a.Took = store.FromMilliseconds(took)
+	return a, err
 }
 
 // PendingNotices implements store.Store.
@@ -234,11 +488,33 @@ func (db *DB) PendingNotices(ctx context.Context) (int, error) {
 func insertNotices(ctx context.Context, tx *sql.Tx, notices []store.Notice) error {
 	var args [][]any
 	for _, n := range notices {
-		args = append(args, []any{n.ID, n.IncidentID, n.EventID, n.Kind, n.CreatedAt.UnixMicro(), n.DueAt.UnixMicro(), n.ChannelID})
+		args = append(args, []any{
+			n.ID, n.IncidentID, n.EventID, n.EntryID, n.Kind, n.CreatedAt.UnixMicro(), n.DueAt.UnixMicro(), n.ChannelID,
+		})
 	}
 	return execEach(ctx, tx, `
-		INSERT INTO notices (id, incident_id, event_id, channel_id, kind, created_at, due_at)
-		SELECT ?, NULLIF(?, ''), NULLIF(?, ''), c.id, ?, ?, ?
+		INSERT INTO notices (id, incident_id, event_id, entry_id, channel_id, kind, created_at, due_at)
+		SELECT ?, NULLIF(?, ''), NULLIF(?, ''), NULLIF(?, ''), c.id, ?, ?, ?
 		FROM channels c
 		WHERE c.id = ?`, args)
+}
+
+// firstOr returns the text that a query finds, or another one when it finds none.
+func firstOr(ctx context.Context, tx *sql.Tx, otherwise, text string, args ...any) (string, error) {
+	found, err := query(ctx, tx, scanString, text, args...)
+	if err != nil || len(found) == 0 {
+		return otherwise, err
+	}
+	return found[0], nil
+}
+
+// bareEndpoint returns an endpoint without its headers, options and command.
+func bareEndpoint(ctx context.Context, tx *sql.Tx, id string) (store.Endpoint, error) {
+	return scanBare(tx.QueryRowContext(ctx, `SELECT `+endpointColumns+` FROM endpoints e WHERE e.id = ?`, id))
+}
+
+func scanBare(row scanner) (store.Endpoint, error) {
+	var e endpointRow
+	err := row.Scan(e.dest()...)
+	return e.bare(), err
 }

@@ -69,6 +69,32 @@ func (d jsonInto) Scan(src any) error {
 	return json.Unmarshal([]byte(text), d.v)
 }
 
+// jsonOrNil scans JSON text into a value, which NULL leaves as it is.
+type jsonOrNil struct{ v any }
+
+// Scan implements sql.Scanner.
+func (d jsonOrNil) Scan(src any) error {
+	if src == nil {
+		return nil
+	}
+	return jsonInto(d).Scan(src)
+}
+
+// textsInto scans an array of texts; an empty one is nil.
+type textsInto struct{ texts *[]string }
+
+// Scan implements sql.Scanner.
+func (d textsInto) Scan(src any) error {
+	*d.texts = nil
+	if err := (jsonInto{d.texts}).Scan(src); err != nil {
+		return err
+	}
+	if len(*d.texts) == 0 {
+		*d.texts = nil
+	}
+	return nil
+}
+
 // jsonText returns v as JSON text. SQLite would take bytes for its own binary form.
 func jsonText(v any) (string, error) {
 	text, err := json.Marshal(v)

@@ -46,13 +46,14 @@ func forgetSecrets(ctx context.Context, writer *sql.DB, sealer *store.Sealer) (f
 			UPDATE channels
 			SET secrets = NULL, broken = ?1, broken_at = ?2, updated_at = ?2
 			WHERE secrets IS NOT NULL
-			RETURNING name`, store.WhyForgotten, now)
+			RETURNING IIF(audience = 'team', name, '')`, store.WhyForgotten, now)
 		return err
 	})
 	if err != nil {
 		return store.Forgotten{}, err
 	}
 	slices.Sort(forgotten.Endpoints)
+	forgotten.Channels = slices.DeleteFunc(forgotten.Channels, func(name string) bool { return name == "" })
 	slices.Sort(forgotten.Channels)
 	return forgotten, nil
 }

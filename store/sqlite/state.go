@@ -10,7 +10,7 @@ import (
 )
 
 // stateColumns are what stateRow scans, of endpoint_states s: what the places of an endpoint add up to.
-const stateColumns = `s.status, s.since, s.failure`
+const stateColumns = `s.status, s.since, s.failure, s.flips, s.hushed`
 
 // stateRow is the state of an endpoint being scanned.
 type stateRow struct {
@@ -18,7 +18,9 @@ type stateRow struct {
 	failure []byte
 }
 
-func (r *stateRow) dest() []any { return []any{&r.s.Status, timeInto{&r.s.Since}, &r.failure} }
+func (r *stateRow) dest() []any {
+	return []any{&r.s.Status, timeInto{&r.s.Since}, &r.failure, jsonOrNil{&r.s.Flips}, jsonOrNil{&r.s.Hushed}}
+}
 
 func (r *stateRow) state() (store.State, error) {
 	s := r.s
@@ -48,12 +50,29 @@ func updateStates(ctx context.Context, tx *sql.Tx, states []store.EndpointState)
 		if err != nil {
 			return err
 		}
-		args = append(args, []any{s.Status, micros(s.Since), failure, es.EndpointID})
+		flips, hushed, err := changesText(s)
+		if err != nil {
+			return err
+		}
+		args = append(args, []any{s.Status, micros(s.Since), failure, flips, hushed, es.EndpointID})
 	}
 	return execEach(ctx, tx, `
 		UPDATE endpoint_states
-		SET version = version + 1, status = ?, since = ?, failure = ?
+		SET version = version + 1, status = ?, since = ?, failure = ?, flips = ?, hushed = ?
 		WHERE endpoint_id = ?`, args)
+}
+
+// changesText returns the columns of what a state knows of its changes: JSON, or NULL.
+func changesText(s store.State) (flips, hushed any, err error) {
+	if len(s.Flips) > 0 {
+		if flips, err = jsonText(s.Flips); err != nil {
+			return nil, nil, err
+		}
+	}
+	if s.Hushed != nil {
+		hushed, err = jsonText(s.Hushed)
+	}
+	return flips, hushed, err
 }
 
 // failureText returns the column of a failure: JSON, or NULL.
@@ -72,11 +91,5 @@ func writeAmended(ctx context.Context, tx *sql.Tx, s store.Standing, a store.Ame
 	if err := updateStates(ctx, tx, []store.EndpointState{{EndpointID: s.Endpoint.ID, State: s.State}}); err != nil {
 		return err
 	}
-	if a.Resolve == nil {
-		return nil
-	}
-	if err := resolveIncidents(ctx, tx, []store.Incident{*a.Resolve}); err != nil {
-		return err
-	}
-	return insertNotices(ctx, tx, a.Notices)
+	return writeTurns(ctx, tx, a.Turns)
 }

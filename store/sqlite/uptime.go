@@ -22,7 +22,7 @@ func rollupsOf(g store.Grain) rollups {
 
 // columns are what scanRollup scans, of the table as u.
 func (r rollups) columns() string {
-	return `u.endpoint_id, u.location, u.` + r.begin + `, u.up, u.degraded, u.down, u.gated, u.unknown, u.classes, u.latencies`
+	return `u.endpoint_id, u.location, u.` + r.begin + `, u.up, u.degraded, u.down, u.gated, u.unknown, u.maintenance, u.classes, u.latencies`
 }
 
 // Uptime implements store.Store.
@@ -78,7 +78,7 @@ func (db *DB) Counts(ctx context.Context, endpointIDs []string, grain store.Grai
 	scanOver := func(row scanner) (struct{}, error) {
 		var id string
 		var c store.Counts
-		err := row.Scan(&id, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown)
+		err := row.Scan(&id, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown, &c.Maintenance)
 		counts[id] = counts[id].Plus(c)
 		return struct{}{}, err
 	}
@@ -96,7 +96,8 @@ func (db *DB) Counts(ctx context.Context, endpointIDs []string, grain store.Grai
 	err = db.read(ctx, "count verdicts", func(tx *sql.Tx) error {
 		// CROSS JOIN keeps the order: a stretch of the primary key for each endpoint.
 		_, err := query(ctx, tx, scanOver, `
-			SELECT u.endpoint_id, SUM(u.up), SUM(u.degraded), SUM(u.down), SUM(u.gated), SUM(u.unknown)
+			SELECT u.endpoint_id, SUM(u.up), SUM(u.degraded), SUM(u.down), SUM(u.gated), SUM(u.unknown),
+			    SUM(u.maintenance)
 			FROM json_each(?) id
 			CROSS JOIN `+over.table+` u ON u.endpoint_id = id.value AND u.`+over.begin+` >= ?
 			GROUP BY u.endpoint_id`, list, from.UnixMicro())
@@ -115,6 +116,28 @@ func (db *DB) Counts(ctx context.Context, endpointIDs []string, grain store.Grai
 	}
 	return counts, nil
 }
+
+// Tally implements store.Store.
+func (db *DB) Tally(ctx context.Context, endpointID string, since time.Time, under time.Duration) (store.Tally, error) {
+	var t store.Tally
+	c := &t.Counts
+	err := db.read(ctx, "tally checks", func(tx *sql.Tx) error {
+		// A check starts soon after it was due: the index knows when that was.
+		return tx.QueryRowContext(ctx, `
+			SELECT COUNT(*) FILTER (WHERE verdict = 'up'), COUNT(*) FILTER (WHERE verdict = 'degraded'),
+			    COUNT(*) FILTER (WHERE verdict = 'down'), COUNT(*) FILTER (WHERE verdict = 'gated'),
+			    COUNT(*) FILTER (WHERE verdict = 'unknown'),
+			    COUNT(*) FILTER (WHERE verdict IN ('up', 'degraded') AND duration_ms < ?)
+			FROM checks
+			WHERE endpoint_id = ? AND scheduled_at >= ? AND started_at >= ? AND NOT maintenance`,
+			store.Milliseconds(under), endpointID, since.Add(-startSlack).UnixMicro(), since.UnixMicro()).
+			Scan(&c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown, &t.Under)
+	})
+	return t, err
+}
+
+// startSlack is how long after it was due a check may start that Tally still finds.
+const startSlack = time.Hour
 
 // addRollups merges hours that are over with what is kept of them and of their days.
 func addRollups(ctx context.Context, tx *sql.Tx, over []store.Rollup) error {
@@ -181,23 +204,25 @@ func putRollups(ctx context.Context, tx *sql.Tx, grain store.Grain, list []store
 		}
 		c := r.Counts
 		args = append(args, []any{
-			r.EndpointID, r.Location, r.Begin.UnixMicro(), c.Up, c.Degraded, c.Down, c.Gated, c.Unknown,
+			r.EndpointID, r.Location, r.Begin.UnixMicro(), c.Up, c.Degraded, c.Down, c.Gated, c.Unknown, c.Maintenance,
 			string(classes), append([]byte{}, latencies...),
 		})
 	}
 	return execEach(ctx, tx, `
-		INSERT INTO `+into.table+` (endpoint_id, location, `+into.begin+`, up, degraded, down, gated, unknown, classes, latencies)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?)
+		INSERT INTO `+into.table+` (endpoint_id, location, `+into.begin+`, up, degraded, down, gated, unknown, maintenance, classes,
+		    latencies)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?)
 		ON CONFLICT (endpoint_id, `+into.begin+`, location) DO UPDATE
 		SET up = excluded.up, degraded = excluded.degraded, down = excluded.down, gated = excluded.gated,
-		    unknown = excluded.unknown, classes = excluded.classes, latencies = excluded.latencies`, args)
+		    unknown = excluded.unknown, maintenance = excluded.maintenance, classes = excluded.classes, latencies = excluded.latencies`, args)
 }
 
 func scanRollup(row scanner) (store.Rollup, error) {
 	var r store.Rollup
 	var classes, latencies []byte
 	c := &r.Counts
-	err := row.Scan(&r.EndpointID, &r.Location, timeInto{&r.Begin}, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown, &classes, &latencies)
+	err := row.Scan(&r.EndpointID, &r.Location, timeInto{&r.Begin}, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown, &c.Maintenance,
+		&classes, &latencies)
 	if err != nil {
 		return store.Rollup{}, err
 	}
