@@ -8,7 +8,6 @@ var (
 	Coverage     = coverage
 	Size         = size
 	Grouped      = grouped
-	Lasting      = lasting
 	Ago          = ago
 	Until        = until
 	Stamp        = stamp

@@ -61,6 +61,9 @@ func lasting(d time.Duration) string {
 	return fmt.Sprintf("%d days", days)
 }
 
+// Lasting writes a duration as the pages do.
+func Lasting(d time.Duration) string { return lasting(d) }
+
 // join adds a smaller unit unless there is none of it.
 func join(large string, n int64, unit string) string {
 	if n == 0 {

@@ -306,7 +306,6 @@ type RaisePage struct {
 	Frame
 	Form     RaiseForm
 	Picker   Picker
-	Channels []ChannelOption
 	Problems Problems
 }
 
@@ -314,12 +313,9 @@ func (RaisePage) template() string { return "raise" }
 
 // RaiseForm is a manual incident as somebody typed it.
 type RaiseForm struct {
-	Title, Severity, Text, StartedAt string
-	Channels                         []string
+	Title, Severity, Text string
+	StartedAt             string // in UTC, as datetime-local has it
 }
 
 // Severities are those that can be chosen, worst first.
 func (RaisePage) Severities() []store.Status { return store.Severities() }
-
-// Chosen reports whether a channel is chosen.
-func (f RaiseForm) Chosen(id string) bool { return contains(f.Channels, id) }
