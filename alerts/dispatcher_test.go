@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -74,13 +75,50 @@ func TestDispatcher(t *testing.T) {
 		}},
 		{"keeps the order of an incident, and hands the ref on", func(t *testing.T, f *fixture) {
 			f.add("inc_1", "ch_1", store.NoticeOpened)
-			f.add("inc_1", "ch_1", store.NoticeResolved)
 			f.fail(3, errors.New("away"))
+			f.run(time.Minute)
+			f.add("inc_1", "ch_1", store.NoticeResolved)
 			f.run(time.Minute)
 			f.wantSent("ch_1 inc_1 opened", "ch_1 inc_1 resolved")
 			if got, want := f.sender.refs, []string{"", "ref of inc_1"}; !slices.Equal(got, want) {
 				t.Errorf("refs handed to the sender = %q, want %q", got, want)
 			}
+		}},
+		{"tells an outage that is over by then in one message", func(t *testing.T, f *fixture) {
+			f.add("inc_1", "ch_1", store.NoticeOpened)
+			f.add("inc_1", "ch_1", store.NoticeResolved)
+			f.fail(3, errors.New("away"))
+			f.run(time.Minute)
+			if got := len(f.sender.sent); got != 1 || len(f.store.list) != 0 {
+				t.Errorf("%d messages, %d notices left; want one message that settles both", got, len(f.store.list))
+			}
+		}},
+		{"takes no for an answer from a channel that has no place for a message", func(t *testing.T, f *fixture) {
+			f.add("inc_1", "ch_1", store.NoticeUpdated)
+			f.sender.passes = true
+			f.run(time.Minute)
+			if got := f.store.settlements; len(got) != 1 || !got[0].Passed || len(f.store.list) != 0 {
+				t.Errorf("settlements = %+v, want one that is passed", got)
+			}
+			f.wantMetric("rollcall_deliveries_total", 1, "passed", "slack")
+		}},
+		{"names itself as the holder of its leases", func(t *testing.T, f *fixture) {
+			f.config.Holder = "dsp_mine"
+			f.add("inc_1", "ch_1", store.NoticeOpened)
+			f.run(time.Second)
+			if got := f.store.holders[f.store.settlements[0].LeaseID]; got != "dsp_mine" {
+				t.Errorf("the lease is held by %q, want the name that was given", got)
+			}
+		}},
+		{"leaves a channel alone of which another one holds a lease", func(t *testing.T, f *fixture) {
+			f.add("inc_1", "ch_1", store.NoticeOpened)
+			if _, err := f.store.LeaseNotices(t.Context(), "another", time.Now(), time.Minute, 10); err != nil {
+				t.Fatal(err)
+			}
+			f.add("inc_2", "ch_1", store.NoticeOpened)
+			f.add("inc_3", "ch_2", store.NoticeOpened)
+			f.run(30 * time.Second)
+			f.wantSent("ch_2 inc_3 opened")
 		}},
 		{"waits twice as long after each failure, up to a bound", func(t *testing.T, f *fixture) {
 			f.add("inc_1", "ch_1", store.NoticeOpened)
@@ -155,6 +193,7 @@ func TestDispatcher(t *testing.T) {
 			}
 		}},
 		{"has one message under way for a channel, and sends each once", func(t *testing.T, f *fixture) {
+			f.channel.Type = store.ChannelPagerDuty // which gets no digest
 			for i := range 500 {
 				f.add(fmt.Sprintf("inc_%d", i), "ch_1", store.NoticeOpened)
 			}
@@ -287,8 +326,8 @@ func TestDispatcher(t *testing.T) {
 			f.add("inc_3", "ch_2", store.NoticeOpened)
 			began := time.Now()
 			stop()
-			if took := time.Since(began); took != 5500*time.Millisecond {
-				t.Errorf("stopping took %s, want 5.5s", took)
+			if took := time.Since(began); took != 6500*time.Millisecond { // one second of it is the channel's pace
+				t.Errorf("stopping took %s, want 6.5s", took)
 			}
 			f.wantSent("ch_1 inc_1 opened", "ch_1 inc_2 opened")
 		}},
@@ -303,11 +342,14 @@ func TestDispatcher(t *testing.T) {
 			if took := time.Since(began); took != 10*time.Second {
 				t.Errorf("stopping took %s, want the grace of 10s", took)
 			}
-			if got := f.store.settlements; len(got) != 1 || !got[0].RetryAt.Equal(time.Now()) || !strings.Contains(got[0].Error, "this service stops") {
+			got := f.store.settlements
+			if len(got) != 2 || !got[0].RetryAt.Equal(time.Now()) || got[0].Deferred || !strings.Contains(got[0].Error, "this service stops") {
 				t.Errorf("settlements = %+v, want one that is due again now and says why", got)
+			} else if !got[1].RetryAt.Equal(time.Now()) || !got[1].Deferred {
+				t.Errorf("settlement of what was not begun = %+v, want it given back", got[1])
 			}
 			f.sender.delay = nil
-			f.run(5 * time.Minute) // started again
+			f.run(10 * time.Second) // started again: no lease is in the way
 			f.wantSent("ch_1 inc_1 opened", "ch_1 inc_2 opened")
 		}},
 		{"does not wait out a channel's pause when it is told to stop", func(t *testing.T, f *fixture) {
@@ -349,6 +391,85 @@ func TestDispatcher(t *testing.T) {
 				}
 			}
 		}},
+		{"has the owner told of a broken channel, once", func(t *testing.T, f *fixture) {
+			f.add("inc_1", "ch_1", store.NoticeOpened)
+			f.add("inc_2", "ch_1", store.NoticeOpened)
+			f.fail(100, &alerts.PermanentError{Reason: "no such hook: " + hook})
+			var told []string
+			f.config.Broken = func(ctx context.Context, c store.Channel, reason string) error {
+				if _, bounded := ctx.Deadline(); !bounded || f.store.whyBroken(c.ID) == "" {
+					t.Errorf("told without a deadline (%v), or before it is on record", !bounded)
+				}
+				told = append(told, c.ID+": "+reason)
+				return errors.New("nobody listens")
+			}
+			f.config.Unsubscribe = func(context.Context, string, string) error { t.Error("no subscription is meant"); return nil }
+			f.run(time.Hour)
+			if want := []string{"ch_1: no such hook: …"}; !slices.Equal(told, want) {
+				t.Errorf("told %q, want %q", told, want)
+			}
+			if !strings.Contains(f.log.String(), "nobody listens") {
+				t.Errorf("the log does not say that nobody was told:\n%s", f.log)
+			}
+		}},
+		{"ends a subscription from the public whose address refuses for good", func(t *testing.T, f *fixture) {
+			f.add("inc_1", "ch_1", store.NoticeOpened)
+			f.store.list[0].Subscription = &store.Subscription{ID: "sub_1"}
+			f.fail(1, &alerts.PermanentError{Reason: "no such mailbox"})
+			var ended []string
+			f.config.Broken = func(context.Context, store.Channel, string) error {
+				t.Error("no channel of the team is meant")
+				return nil
+			}
+			f.config.Unsubscribe = func(_ context.Context, id, reason string) error { ended = append(ended, id+": "+reason); return nil }
+			f.run(time.Minute)
+			if want := []string{"sub_1: no such mailbox"}; !slices.Equal(ended, want) {
+				t.Errorf("ended %q, want %q", ended, want)
+			}
+		}},
+		{"gives up a message to somebody from the public after a day, not the subscription", func(t *testing.T, f *fixture) {
+			f.add("inc_1", "ch_1", store.NoticeOpened)
+			f.store.list[0].Subscription = &store.Subscription{ID: "sub_1"}
+			f.fail(1000, errors.New("away"))
+			f.config.Unsubscribe = func(context.Context, string, string) error {
+				t.Error("ended though our own mail server may be away")
+				return nil
+			}
+			f.run(48 * time.Hour)
+			if got := f.store.whyBroken("ch_1"); got != "" || len(f.store.list) != 0 {
+				t.Errorf("broken because of %q, %d notices left; want neither", got, len(f.store.list))
+			}
+		}},
+		{"has a link in messages to subscriptions that ends them", func(t *testing.T, f *fixture) {
+			f.add("inc_1", "ch_1", store.NoticeOpened)
+			f.add("inc_2", "ch_2", store.NoticeOpened)
+			f.store.list[0].Subscription = &store.Subscription{ID: "sub_1"}
+			f.config.UnsubscribeURL = func(d store.Delivery) string { return "https://status.example/end/" + d.Subscription.ID }
+			f.run(time.Minute)
+			links := map[string]bool{}
+			for _, m := range f.sender.messages {
+				links[m.Unsubscribe] = true
+			}
+			if want := map[string]bool{"https://status.example/end/sub_1": true, "": true}; !maps.Equal(links, want) {
+				t.Errorf("links %v, want one to the subscription and none to the team", links)
+			}
+		}},
+		{"says when the next reminder is due", func(t *testing.T, f *fixture) {
+			f.add("inc_1", "ch_1", store.NoticeReminder)
+			f.store.list[0].Endpoint.Alerting.RemindEvery = time.Hour
+			f.add("inc_2", "ch_2", store.NoticeOpened)
+			f.store.list[1].Endpoint.Alerting.RemindEvery = time.Hour
+			f.run(time.Minute)
+			next := map[string]time.Duration{}
+			for _, s := range f.store.settlements {
+				if !s.Next.IsZero() {
+					next[s.Ref] = s.Next.Sub(s.At)
+				}
+			}
+			if want := map[string]time.Duration{"ref of inc_1": time.Hour}; !maps.Equal(next, want) {
+				t.Errorf("next %v, want %v: the opening has left its first reminder already", next, want)
+			}
+		}},
 		{"breaks a channel of a type that nobody sends to", func(t *testing.T, f *fixture) {
 			f.config.Senders = nil
 			f.add("inc_1", "ch_1", store.NoticeOpened)
@@ -359,7 +480,8 @@ func TestDispatcher(t *testing.T) {
 		}},
 		{"has every count at zero before the first delivery, so that the first is an increase", func(t *testing.T, f *fixture) {
 			f.run(time.Second)
-			for _, outcome := range []string{"sent", "retried", "failed"} {
+			f.wantMetric("rollcall_digests_total", 0, "slack")
+			for _, outcome := range []string{"sent", "passed", "deferred", "retried", "failed"} {
 				f.wantMetric("rollcall_deliveries_total", 0, outcome, "slack")
 			}
 		}},
@@ -430,15 +552,20 @@ type fixture struct {
 	sender *pretender
 	log    *syncBuffer
 	reg    *prometheus.Registry
+	// channel is what the channels are like.
+	channel store.Channel
 }
 
 func newFixture(t *testing.T) *fixture {
-	f := &fixture{t: t, store: &notices{broken: map[string]string{}, holders: map[string]string{}, refs: map[string]string{}}, sender: &pretender{busy: map[string]int{}}, log: &syncBuffer{}}
+	f := &fixture{t: t, store: &notices{broken: map[string]string{}, holders: map[string]string{}, refs: map[string]string{}, attempts: map[string]int{}}, sender: &pretender{busy: map[string]int{}}, log: &syncBuffer{}}
 	f.config = alerts.Config{
-		Store:   f.store,
-		Senders: map[store.ChannelType]alerts.Sender{store.ChannelSlack: f.sender},
-		Log:     slog.New(slog.NewTextHandler(f.log, nil)),
+		Store: f.store,
+		Senders: map[store.ChannelType]alerts.Sender{
+			store.ChannelSlack: f.sender, store.ChannelEmail: f.sender, store.ChannelPagerDuty: f.sender,
+		},
+		Log: slog.New(slog.NewTextHandler(f.log, nil)),
 	}
+	f.channel = store.Channel{Type: store.ChannelSlack, Secrets: map[string]string{"webhook_url": hook}}
 	return f
 }
 
@@ -477,9 +604,8 @@ func (f *fixture) add(incident, channel string, kind store.NoticeKind) {
 	d.Notice = store.Notice{
 		ID: store.NewID("ntc"), IncidentID: incident, ChannelID: channel, Kind: kind, CreatedAt: time.Now(), DueAt: time.Now(),
 	}
-	d.Channel = store.Channel{
-		ID: channel, Name: "name of " + channel, Type: store.ChannelSlack, Secrets: map[string]string{"webhook_url": hook},
-	}
+	d.Channel = f.channel
+	d.Channel.ID, d.Channel.Name = channel, "name of "+channel
 	if kind == store.NoticeResolved {
 		d.Incident = ended(d.Incident, time.Minute, store.ResolutionRecovered)
 	}
@@ -539,6 +665,7 @@ type notices struct {
 	holders     map[string]string // of the lease, by id
 	broken      map[string]string
 	refs        map[string]string
+	attempts    map[string]int // by incident and channel, of all of their notices together
 	settlements []store.Settlement
 	leaseErr    error
 	settleErr   error
@@ -616,6 +743,7 @@ func (n *notices) SettleNotice(_ context.Context, s store.Settlement) error {
 		return store.ErrNotFound
 	}
 	n.settlements = append(n.settlements, s)
+	counted := map[string]bool{}
 	for i := range n.list {
 		d := &n.list[i]
 		if !mine(*d) {
@@ -623,6 +751,10 @@ func (n *notices) SettleNotice(_ context.Context, s store.Settlement) error {
 		}
 		if !s.Deferred {
 			d.Notice.Attempts++
+			if key := d.Notice.IncidentID + d.Notice.ChannelID; !counted[key] {
+				counted[key] = true
+				n.attempts[key]++
+			}
 		}
 		switch {
 		case s.Sent:
@@ -645,12 +777,14 @@ type pretender struct {
 	delay       map[string]time.Duration // by channel
 	errs        []error                  // of the next calls for ch_1
 	panics      int                      // of the next calls
+	passes      bool                     // it has no place for anything
 	calls       int
 	called      map[string][]time.Time // by incident
 	busy        map[string]int
 	most        int // under way at once for one channel
 	mostOverall int
 	sent        []string
+	sentAt      []time.Time
 	refs        []string
 	messages    []alerts.Message
 }
@@ -674,6 +808,10 @@ func (p *pretender) Send(ctx context.Context, c store.Channel, ref string, m ale
 		p.errs = p.errs[1:]
 		return alerts.Receipt{}, err
 	}
+	if p.passes {
+		return alerts.Receipt{Passed: true}, nil
+	}
+	p.sentAt = append(p.sentAt, time.Now())
 	p.sent = append(p.sent, fmt.Sprintf("%s %s %s", c.ID, m.Endpoint, m.Kind))
 	p.refs = append(p.refs, ref)
 	p.messages = append(p.messages, m)
