@@ -25,12 +25,14 @@ const sessionLength = 30 * 24 * time.Hour
 func (s *Server) wantToken(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if secret, ok := bearer(c.Request()); ok {
-			if err := s.checkToken(c.Request().Context(), secret); err != nil {
+			name, err := s.checkToken(c.Request().Context(), secret)
+			if err != nil {
 				if p, refused := errors.AsType[*problem](err); refused && p.Status == http.StatusUnauthorized {
 					c.Response().Header().Set("WWW-Authenticate", `Bearer realm="rollcall", error="invalid_token"`)
 				}
 				return err
 			}
+			c.Set(keyToken, name)
 			return next(c)
 		}
 		_, ok, err := s.visitor(c)
@@ -54,16 +56,36 @@ func bearer(r *http.Request) (secret string, ok bool) {
 	return strings.TrimSpace(secret), true
 }
 
-func (s *Server) checkToken(ctx context.Context, secret string) error {
+// checkToken returns what a good token is called in the words of people.
+func (s *Server) checkToken(ctx context.Context, secret string) (name string, err error) {
 	hash := store.HashSecret(secret)
 	if s.cfg.AdminToken != "" && subtle.ConstantTimeCompare(hash, store.HashSecret(s.cfg.AdminToken)) == 1 {
-		return nil
+		return "the admin token", nil
 	}
-	_, err := s.cfg.Store.UseToken(ctx, hash, time.Now())
+	t, err := s.cfg.Store.UseToken(ctx, hash, time.Now())
 	if errors.Is(err, store.ErrNotFound) {
-		return fault(http.StatusUnauthorized, "Unauthorized", "This token is not known here, or was revoked.")
+		return "", fault(http.StatusUnauthorized, "Unauthorized", "This token is not known here, or was revoked.")
 	}
-	return err
+	return "token " + t.Name, err
+}
+
+const keyToken = "token"
+
+// caller names who asks, as the author of what they do: a user, or a token.
+func (s *Server) caller(c echo.Context) string {
+	if name, ok := c.Get(keyToken).(string); ok {
+		return name
+	}
+	u, _ := s.user(c)
+	return u.Name
+}
+
+// member returns the user who asks; false for a token, whoever may be logged in beside it.
+func (s *Server) member(c echo.Context) (store.User, bool) {
+	if c.Get(keyToken) != nil {
+		return store.User{}, false
+	}
+	return s.user(c)
 }
 
 // wantSession lets a visitor through who is logged in. Others are sent to the login page, or, while nobody can log in

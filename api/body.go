@@ -10,11 +10,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/store"
 )
 
 // members are the members of a JSON object that somebody sent. Reading one takes it out; every mistake met on the way
@@ -191,6 +193,24 @@ func (m *members) flag(name string, whenNull bool) *bool {
 
 func (m *members) number(name string, whenNull int) *int {
 	return member(m, name, whenNull, "a whole number")
+}
+
+// time reads an instant; null is the zero time.
+func (m *members) time(name string) *time.Time {
+	const want = "a time like 2026-11-21T08:00:00Z"
+	text := member(m, name, "", want)
+	switch {
+	case text == nil:
+		return nil
+	case *text == "":
+		return &time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339, *text)
+	if err != nil || t.Year() < 1970 || t.Year() > 9999 {
+		m.mistake(m.path+name, "must be %s", want)
+		return nil
+	}
+	return new(store.Stamp(t))
 }
 
 // texts reads a list of strings.

@@ -38,6 +38,8 @@ type endpointInput struct {
 	Locations *[]string
 	Quorum    *int
 
+	Alerting alertingInput
+
 	// Mistakes are those already met while reading; whoever takes the input adds its own and tells all of them.
 	Mistakes []probe.Problem
 }
@@ -65,6 +67,10 @@ type requestInput struct {
 // register keeps a new endpoint and has it probed at once. Errors are store.Invalid with every mistake, store.Conflict,
 // or the database's.
 func (s *Server) register(ctx context.Context, in endpointInput) (store.Overview, error) {
+	in, err := s.lookedUp(ctx, in)
+	if err != nil {
+		return store.Overview{}, err
+	}
 	e, mistakes := s.put(in, store.NewEndpoint())
 	if in.Slug != nil {
 		e.Slug = *in.Slug
@@ -72,7 +78,7 @@ func (s *Server) register(ctx context.Context, in endpointInput) (store.Overview
 	if err := s.check(ctx, e, mistakes); err != nil {
 		return store.Overview{}, err
 	}
-	e, err := s.cfg.Store.CreateEndpoint(ctx, e)
+	e, err = s.cfg.Store.CreateEndpoint(ctx, e)
 	if err != nil {
 		return store.Overview{}, err
 	}
@@ -85,8 +91,12 @@ func (s *Server) edit(ctx context.Context, slug string, in endpointInput) (store
 	if in.Slug != nil {
 		in.Mistakes = append(in.Mistakes, probe.Problem{Field: "slug", Message: "never changes: leave it out"})
 	}
-	// The channels and the name are looked up before the transaction that changes the endpoint begins.
-	known, err := s.channelIDs(ctx, in.Channels)
+	// What it names is looked up before the transaction that changes the endpoint begins.
+	in, err := s.lookedUp(ctx, in)
+	if err != nil {
+		return store.Overview{}, err
+	}
+	known, err := s.channelIDs(ctx, in.namedChannels())
 	if err != nil {
 		return store.Overview{}, err
 	}
@@ -101,7 +111,10 @@ func (s *Server) edit(ctx context.Context, slug string, in endpointInput) (store
 		}
 		mistakes = s.endpointMistakes(changed, mistakes)
 		if in.Channels != nil {
-			mistakes = append(mistakes, missingChannels(changed.Channels, known)...)
+			mistakes = append(mistakes, missingChannels("channels", changed.Channels, known)...)
+		}
+		if in.Alerting.Escalation != nil {
+			mistakes = append(mistakes, missingSteps(changed.Alerting.Escalation, known)...)
 		}
 		if err := refusal(mistakes, taken); err != nil {
 			return err
@@ -113,7 +126,15 @@ func (s *Server) edit(ctx context.Context, slug string, in endpointInput) (store
 		return store.Overview{}, err
 	}
 	s.cfg.Changed(ctx, e.ID, e.Slug)
+	s.noticed() // one that was paused may have ended an incident
 	return s.cfg.Store.Endpoint(ctx, e.Slug)
+}
+
+// noticed has notices that may have been left sent at once.
+func (s *Server) noticed() {
+	if s.cfg.Noticed != nil {
+		s.cfg.Noticed()
+	}
 }
 
 // try probes what in describes and keeps nothing. With a slug, in is taken as an edit of that endpoint, so that its
@@ -125,6 +146,10 @@ func (s *Server) try(ctx context.Context, slug string, in endpointInput) (store.
 		if base, err = s.cfg.Store.Endpoint(ctx, slug); err != nil {
 			return store.Check{}, err
 		}
+	}
+	in, err := s.lookedUp(ctx, in)
+	if err != nil {
+		return store.Check{}, err
 	}
 	e, mistakes := s.put(in, base.Endpoint)
 	if err := s.check(ctx, e, mistakes); err != nil {
@@ -191,6 +216,7 @@ func (in endpointInput) onto(e store.Endpoint) (store.Endpoint, []probe.Problem)
 	duration(&e.Timeout, in.Timeout, "timeout")
 	duration(&e.DegradedOver, in.DegradedOver, "degraded_over")
 	duration(&e.Confirm.After, in.Confirm.After, "confirm.after")
+	mistakes = append(mistakes, in.Alerting.onto(&e, duration)...)
 	if in.Kind != nil {
 		e.Kind = probe.Kind(*in.Kind)
 	}
@@ -280,7 +306,7 @@ func mergeHeaders(field string, kept []probe.Header, in []headerInput, moved boo
 // check returns an error that names the mistakes already met and everything else that is wrong with e; nil when there is
 // nothing. Other errors are the database's.
 func (s *Server) check(ctx context.Context, e store.Endpoint, mistakes []probe.Problem) error {
-	known, err := s.channelIDs(ctx, &e.Channels)
+	known, err := s.channelIDs(ctx, namedChannels(e))
 	if err != nil {
 		return err
 	}
@@ -291,7 +317,8 @@ func (s *Server) check(ctx context.Context, e store.Endpoint, mistakes []probe.P
 	if e.Name == "" {
 		e.Name = e.DefaultName()
 	}
-	return refusal(append(s.endpointMistakes(e, mistakes), missingChannels(e.Channels, known)...), taken)
+	mistakes = append(s.endpointMistakes(e, mistakes), missingChannels("channels", e.Channels, known)...)
+	return refusal(append(mistakes, missingSteps(e.Alerting.Escalation, known)...), taken)
 }
 
 // endpointMistakes adds what is wrong with e in itself, as far as anybody is told of it. A field that could not be read
@@ -322,8 +349,8 @@ func within(field, outer string) bool {
 }
 
 // channelIDs returns the ids of the channels there are, if anybody named one.
-func (s *Server) channelIDs(ctx context.Context, named *[]string) ([]string, error) {
-	if named == nil || len(*named) == 0 {
+func (s *Server) channelIDs(ctx context.Context, named []string) ([]string, error) {
+	if len(named) == 0 {
 		return nil, nil
 	}
 	channels, err := s.cfg.Store.Channels(ctx)
@@ -337,10 +364,11 @@ func (s *Server) channelIDs(ctx context.Context, named *[]string) ([]string, err
 	return ids, nil
 }
 
-func missingChannels(named, known []string) []probe.Problem {
+// missingChannels says what is wrong with a list of channels, which stands in a field.
+func missingChannels(list string, named, known []string) []probe.Problem {
 	var mistakes []probe.Problem
 	for i, id := range named {
-		field := fmt.Sprintf("channels[%d]", i)
+		field := indexed(list, i)
 		switch {
 		case !slices.Contains(known, id):
 			mistakes = append(mistakes, probe.Problem{Field: field, Message: fmt.Sprintf("there is no channel %.40q", id)})

@@ -36,6 +36,8 @@ type Endpoint struct {
 	Locations []string `json:"locations"` // none: all that there are
 	Quorum    int      `json:"quorum"`    // 0: the majority
 
+	Alerting
+
 	Status    store.Status `json:"status"`
 	Since     *Time        `json:"since"`      // null while nothing is known
 	LastCheck *Check       `json:"last_check"` // null when there is none
@@ -84,8 +86,8 @@ type Request struct {
 	Notify bool            `json:"notify,omitempty"`
 }
 
-// EndpointJSON returns o as it stands in JSON.
-func EndpointJSON(o store.Overview) Endpoint {
+// EndpointJSON returns o as it stands in JSON. slugs are those of the endpoints that it depends on, by id.
+func EndpointJSON(o store.Overview, slugs map[string]string) Endpoint {
 	e := Endpoint{
 		Slug:            o.Slug,
 		Name:            o.Name,
@@ -106,6 +108,7 @@ func EndpointJSON(o store.Overview) Endpoint {
 		ContractNotices: o.ContractNotices,
 		Locations:       append([]string{}, o.Locations...),
 		Quorum:          o.Quorum,
+		Alerting:        alertingJSON(o.Endpoint, slugs),
 		Places:          []Place{},
 		Status:          o.Status(),
 		Since:           timeOf(&o.State.Since),
@@ -175,7 +178,11 @@ func (s *Server) listEndpoints(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return ok(c, listOf(page.Items, page.Next, EndpointJSON))
+	items, err := s.endpointsJSON(c.Request().Context(), page.Items...)
+	if err != nil {
+		return err
+	}
+	return ok(c, list[Endpoint]{items, page.Next})
 }
 
 func (s *Server) createEndpoint(c echo.Context) error {
@@ -192,7 +199,7 @@ func (s *Server) createEndpoint(c echo.Context) error {
 		return err
 	}
 	c.Response().Header().Set("Location", "/api/v1/endpoints/"+o.Slug)
-	return answer(c, http.StatusCreated, "application/json", EndpointJSON(o))
+	return s.answerEndpoint(c, http.StatusCreated, o)
 }
 
 func (s *Server) getEndpoint(c echo.Context) error {
@@ -200,7 +207,15 @@ func (s *Server) getEndpoint(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return ok(c, EndpointJSON(o))
+	return s.answerEndpoint(c, http.StatusOK, o)
+}
+
+func (s *Server) answerEndpoint(c echo.Context, status int, o store.Overview) error {
+	items, err := s.endpointsJSON(c.Request().Context(), o)
+	if err != nil {
+		return err
+	}
+	return answer(c, status, "application/json", items[0])
 }
 
 // patchEndpoint takes a JSON merge patch (RFC 7396): what is absent stays, what is null goes back to its default.
@@ -219,7 +234,7 @@ func (s *Server) patchEndpoint(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return ok(c, EndpointJSON(o))
+	return s.answerEndpoint(c, http.StatusOK, o)
 }
 
 func (s *Server) deleteEndpoint(c echo.Context) error {
@@ -256,6 +271,7 @@ func readEndpoint(m *members) endpointInput {
 	in.ContractNotices = m.flag("contract_notices", false)
 	in.Locations = m.texts("locations")
 	in.Quorum = m.number("quorum", 0)
+	in.Alerting = readAlerting(m)
 	m.readOnly("status", "since", "last_check", "places", "created_at", "updated_at")
 	return in
 }

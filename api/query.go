@@ -71,6 +71,11 @@ func choice[T ~string](q *query, name string, allowed []T) T {
 	return text
 }
 
+// flag reads true or false, the latter when it is absent.
+func (q *query) flag(name string) bool {
+	return choice(q, name, []string{"true", "false"}) == "true"
+}
+
 // time reads an instant.
 func (q *query) time(name string) time.Time {
 	text := q.text(name)

@@ -59,6 +59,21 @@ type Config struct {
 	// PreviewTemplate returns what a template makes of a made-up message of some kind, such as "opened". Its error is fit for
 	// who wrote the template. Nil: templates cannot be previewed.
 	PreviewTemplate func(text, kind string) (string, error)
+	// Noticed is called after something that may have left notices to be sent, so that they go at once. Nil: they go when the
+	// dispatcher looks next.
+	Noticed func()
+	// Windows returns when a maintenance is under way between two times, in order: whole stretches, each with its beginning and
+	// its end. Nil: only those of one that happens once are known.
+	Windows func(m store.Maintenance, from, until time.Time) [][2]time.Time
+	// PlansChanged is called after a maintenance was planned, changed or removed, so that the judge follows at once. Nil: it
+	// follows when it looks next.
+	PlansChanged func(ctx context.Context)
+	// Objectives says how an endpoint fares against each of its objectives, in their order. Nil: nobody has worked it out.
+	Objectives func(ctx context.Context, e store.Endpoint) ([]ObjectiveState, error)
+	// SlackAction and SlackCommand answer what Slack sends: a click on a button, and /rollcall. They are given the headers and
+	// the body as they came, of which one byte more than MaxSlackBody at most, and check the signature. Nil: there is nothing at
+	// these addresses.
+	SlackAction, SlackCommand func(ctx context.Context, header http.Header, body []byte) (status int, contentType string, reply []byte)
 	// Backlog reports how many checks wait, in memory or in the spool, because the database is away.
 	Backlog func() int
 }
@@ -97,6 +112,9 @@ func New(cfg Config) (*Server, error) {
 		logins:  newLogins(),
 		trying:  make(chan struct{}, maxTrying),
 		pages:   map[string]bool{},
+	}
+	for _, path := range slackPaths { // signed by Slack, and nothing that a browser sends
+		s.origins.AddInsecureBypassPattern("POST " + path)
 	}
 	if cfg.PublicURL != "" {
 		if err := s.origins.AddTrustedOrigin(cfg.PublicURL); err != nil {

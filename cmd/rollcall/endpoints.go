@@ -158,9 +158,9 @@ func (c *endpointsCommand) list(ctx context.Context, db store.Store, std stdio) 
 		return err
 	}
 	if c.json {
-		items := make([]api.Endpoint, 0, len(page.Items))
+		items, slugs := make([]api.Endpoint, 0, len(page.Items)), api.Slugs(page.Items)
 		for _, o := range page.Items {
-			items = append(items, api.EndpointJSON(o))
+			items = append(items, api.EndpointJSON(o, slugs))
 		}
 		return writeJSON(std.out, map[string]any{"items": items})
 	}
@@ -247,7 +247,7 @@ func (c *endpointsCommand) giveCommand() []error {
 func (c *endpointsCommand) giveOptions() (mistakes []error, err error) {
 	options, mistakes := c.options.read()
 	e := store.Endpoint{Options: options}
-	form := api.EndpointJSON(store.Overview{Endpoint: e})
+	form := api.EndpointJSON(store.Overview{Endpoint: e}, nil)
 	form.Reveal(e)
 	for part, into := range map[any]map[string]any{&form.Options: c.given, &form.Request: c.request()} {
 		text, err := json.Marshal(part)
@@ -414,9 +414,9 @@ func (c *endpointsCommand) export(ctx context.Context, db store.Store, std stdio
 	if err != nil {
 		return err
 	}
-	list := make([]map[string]any, 0, len(page.Items))
+	list, slugs := make([]map[string]any, 0, len(page.Items)), api.Slugs(page.Items)
 	for _, o := range page.Items {
-		e := api.EndpointJSON(o)
+		e := api.EndpointJSON(o, slugs)
 		if c.secrets {
 			e.Reveal(o.Endpoint)
 		}
