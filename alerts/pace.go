@@ -44,7 +44,9 @@ func (p *pace) leave(until time.Time) {
 type paceKey struct{}
 
 // withPace returns a context in which spaced keeps to the pace of a channel.
-func withPace(ctx context.Context, p *pace) context.Context { return context.WithValue(ctx, paceKey{}, p) }
+func withPace(ctx context.Context, p *pace) context.Context {
+	return context.WithValue(ctx, paceKey{}, p)
+}
 
 // spaced waits for as long as the channel wants between two messages. A sender calls it between two requests that one message
 // needs, such as the update of a message and the word in its thread. Its error is that of ctx.

@@ -126,6 +126,9 @@ func (b bot) send(ctx context.Context, ref string, m Message, w slackWords) (Rec
 	case err != nil:
 		return Receipt{}, err
 	}
+	if err := spaced(ctx); err != nil {
+		return Receipt{}, err
+	}
 	return Receipt{Ref: ref}, b.reply(ctx, channel, ts, m)
 }
 

@@ -52,6 +52,9 @@ func edited(ctx context.Context, chat threaded, ref string, m Message) (Receipt,
 	case m.isWordOfAnAct():
 		return Receipt{Ref: ref}, nil
 	}
+	if err := spaced(ctx); err != nil {
+		return Receipt{}, err
+	}
 	return Receipt{Ref: ref}, chat.say(ctx, ref, m)
 }
 
