@@ -19,8 +19,12 @@ type publicStatus struct {
 	overall   store.Status
 	endpoints []store.Overview // by name
 	incidents []store.Incident // newest first: the open ones, and those of the last 90 days
-	at        time.Time        // of the latest check of any of them
-	now       time.Time
+	// plans are the stretches of maintenance that the public is told of and that are not over, by their beginning, and
+	// maintained the endpoints that are in one at present, by id.
+	plans      []store.Maintenance
+	maintained map[string]bool
+	at         time.Time // of the latest check of any of them
+	now        time.Time
 }
 
 // recentIncidents is how far back incidents are told, and maxIncidents how many at most.
@@ -28,6 +32,10 @@ const (
 	recentIncidents = 90 * 24 * time.Hour
 	maxIncidents    = 100
 )
+
+// publicKinds are the kinds of incidents that the public is told of. That a credential will end, that a budget burns or that a
+// location of ours is offline is for whoever runs the service.
+var publicKinds = []store.IncidentKind{store.IncidentEndpoint, store.IncidentChain, store.IncidentManual}
 
 // public collects what the public is told.
 func (s *Server) public(ctx context.Context) (publicStatus, error) {
@@ -38,19 +46,56 @@ func (s *Server) public(ctx context.Context) (publicStatus, error) {
 	}
 	incidents, err := s.read.Incidents(ctx, store.IncidentFilter{
 		PublicOnly: true,
+		Kinds:      publicKinds,
 		Since:      now.Add(-recentIncidents),
 		Limit:      maxIncidents,
 	})
 	if err != nil {
 		return publicStatus{}, err
 	}
-	p := publicStatus{overall: overall(page.Items), endpoints: page.Items, incidents: incidents.Items, now: now}
+	p := publicStatus{endpoints: page.Items, incidents: incidents.Items, maintained: map[string]bool{}, now: now}
+	if err := s.addPlans(ctx, &p); err != nil {
+		return publicStatus{}, err
+	}
+	p.overall = overall(p.attended())
 	for _, o := range page.Items {
 		if o.State.LastCheckAt.After(p.at) {
 			p.at = o.State.LastCheckAt
 		}
 	}
 	return p, nil
+}
+
+// addPlans adds what the public is told of maintenance.
+func (s *Server) addPlans(ctx context.Context, p *publicStatus) error {
+	plans, err := s.read.Maintenances(ctx, p.now)
+	if err != nil {
+		return err
+	}
+	for _, m := range plans {
+		if !m.Public {
+			continue
+		}
+		p.plans = append(p.plans, m)
+		if active, _ := s.underWay(m, p.now); !active {
+			continue
+		}
+		for _, o := range p.endpoints {
+			if m.Covers(o.Endpoint) {
+				p.maintained[o.ID] = true
+			}
+		}
+	}
+	return nil
+}
+
+// attended returns the endpoints that are not under maintenance: what is announced is no outage. Where all are, it returns all.
+func (p publicStatus) attended() []store.Overview {
+	attended := slices.DeleteFunc(slices.Clone(p.endpoints), func(o store.Overview) bool { return p.maintained[o.ID] })
+	if len(attended) == 0 {
+		return p.endpoints
+	}
+	return attended
 }
 
 // countsOf adds up the verdicts of some endpoints since a time, by their ids.
@@ -97,13 +142,16 @@ var severity = map[store.Status]int{
 // description says in a sentence how things stand.
 func (p publicStatus) description() string {
 	number := map[store.Status]int{}
-	for _, o := range p.endpoints {
+	attended := p.attended()
+	for _, o := range attended {
 		number[o.Status()]++
 	}
 	switch {
 	case len(p.endpoints) == 0:
 		return "Nothing is published"
-	case number[store.StatusDown] == len(p.endpoints):
+	case len(p.maintained) == len(p.endpoints):
+		return "Under maintenance"
+	case number[store.StatusDown] == len(attended):
 		return "Major outage"
 	case p.overall == store.StatusDown:
 		return "Partial outage"
@@ -133,11 +181,13 @@ type PublicStatus struct {
 
 // PublicEndpoint is what the public is told of an endpoint.
 type PublicEndpoint struct {
-	Slug      string       `json:"slug"`
-	Name      string       `json:"name"`
-	Status    store.Status `json:"status"`
-	Since     *Time        `json:"since"`
-	Uptime24h *float64     `json:"uptime_24h"` // per cent; null when nothing was measured
+	Slug   string       `json:"slug"`
+	Name   string       `json:"name"`
+	Status store.Status `json:"status"`
+	Since  *Time        `json:"since"`
+	// Maintenance means that it is under maintenance that the public is told of.
+	Maintenance bool     `json:"maintenance,omitempty"`
+	Uptime24h   *float64 `json:"uptime_24h"` // per cent; null when nothing was measured
 	// Places are how it looks from each location, where there is more than one.
 	Places []PublicPlace `json:"places"`
 }
@@ -152,8 +202,8 @@ type PublicPlace struct {
 // PublicIncident is what the public is told of an incident.
 type PublicIncident struct {
 	ID         string               `json:"id"`
-	Endpoint   string               `json:"endpoint"`
-	Name       string               `json:"name"`
+	Endpoint   *string              `json:"endpoint"` // slug; null when it is about none, or about several
+	Name       string               `json:"name"`     // of the endpoint, or the title
 	Status     store.IncidentStatus `json:"status"`
 	StartedAt  Time                 `json:"started_at"`
 	ResolvedAt *Time                `json:"resolved_at"`
@@ -190,7 +240,9 @@ func (s *Server) getStatus(c echo.Context) error {
 		Incidents:   []PublicIncident{},
 	}
 	for _, o := range p.endpoints {
-		answer.Endpoints = append(answer.Endpoints, publicEndpoint(o, counts[o.ID]))
+		e := publicEndpoint(o, counts[o.ID])
+		e.Maintenance = p.maintained[o.ID]
+		answer.Endpoints = append(answer.Endpoints, e)
 	}
 	for _, i := range p.open() {
 		answer.Incidents = append(answer.Incidents, publicIncident(i))
@@ -239,8 +291,8 @@ func placeStatus(o store.Overview, p store.Place) store.Status {
 func publicIncident(i store.Incident) PublicIncident {
 	return PublicIncident{
 		ID:         i.ID,
-		Endpoint:   i.Slug,
-		Name:       i.Name,
+		Endpoint:   textOrNull(i.Slug),
+		Name:       cmp.Or(i.Name, i.Title),
 		Status:     incidentStatus(i),
 		StartedAt:  Time{i.StartedAt},
 		ResolvedAt: timeOf(i.ResolvedAt),
@@ -249,13 +301,26 @@ func publicIncident(i store.Incident) PublicIncident {
 
 // headline names an incident for the public.
 func headline(i store.Incident) string {
-	return cmp.Or(i.Name, i.Slug) + " is down"
+	name := cmp.Or(i.Name, i.Slug)
+	switch {
+	case i.Title != "":
+		return i.Title
+	case i.Severity == store.StatusDegraded, i.Severity == store.StatusGated:
+		return name + " is degraded"
+	case i.Severity == store.StatusUnknown:
+		return "The status of " + name + " is not known"
+	}
+	return name + " is down"
 }
 
 // outcome says in a sentence, for the public, how an incident stands.
 func outcome(i store.Incident) string {
 	name := cmp.Or(i.Name, i.Slug)
 	switch {
+	case i.Title != "" && i.ResolvedAt == nil:
+		return "It is not over yet."
+	case i.Title != "":
+		return "It is over, after " + lasted(i) + "."
 	case i.ResolvedAt == nil:
 		return name + " does not answer as it should."
 	case i.Resolution == store.ResolutionPaused:
