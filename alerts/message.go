@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -76,69 +75,6 @@ type Item struct {
 	Title  string // "Weather is down"
 	Said   string
 	Link   string
-}
-
-// NewMessage words a delivery for the team: all of its notices in one message. publicURL is where people reach this service;
-// without it the message has no link.
-func NewMessage(d store.Delivery, publicURL string) Message {
-	if d.Event != nil {
-		return newEventMessage(*d.Event, d.Endpoint, publicURL)
-	}
-	return newIncidentMessage(d.Incident, d.Endpoint, d.Notice.Kind, publicURL)
-}
-
-// NewPublicMessage words a delivery for somebody from the public who has subscribed: see [store.Subscription.Public].
-func NewPublicMessage(d store.Delivery, publicURL string) Message { return NewMessage(d, publicURL) }
-
-// NewDigest words many deliveries to one channel as one message: each of another incident.
-func NewDigest(ds []store.Delivery, publicURL string) Message {
-	return Message{Kind: KindDigest, Link: link(publicURL, "incidents")}
-}
-
-func newIncidentMessage(i store.Incident, e store.Endpoint, kind store.NoticeKind, publicURL string) Message {
-	m := Message{
-		Endpoint: oneLine(e.Name, maxLine),
-		URL:      oneLine(probe.RedactURL(e.URL), maxURL),
-		Step:     oneLine(i.Cause.Step, maxLine),
-		Class:    oneLine(string(i.Cause.Class), maxLine),
-		Said:     oneLine(i.Cause.Message, probe.MaxMessage),
-		Since:    i.StartedAt.UTC(),
-		Link:     link(publicURL, "endpoints", e.Slug),
-	}
-	if i.Cause.Code != 0 {
-		m.Code = strconv.Itoa(i.Cause.Code)
-	}
-	if i.ResolvedAt != nil {
-		m.Until, m.Lasted = i.ResolvedAt.UTC(), inWords(i.ResolvedAt.Sub(i.StartedAt))
-	}
-	if kind == store.NoticeResolved {
-		return m.resolved(i.Resolution)
-	}
-	return m.opened()
-}
-
-func (m Message) opened() Message {
-	m.Kind, m.Symbol, m.Meaning = KindOpened, "🔴", meaning(probe.Class(m.Class))
-	m.Title = m.Endpoint + " is down"
-	if m.Lasted == "" {
-		return m
-	}
-	// Delivery was held up for so long that the outage is over; a second message says how it ended.
-	m.Title = m.Endpoint + " was down"
-	m.Outcome = "This message comes late: the outage ended after " + m.Lasted + "."
-	return m
-}
-
-func (m Message) resolved(how store.Resolution) Message {
-	m.Kind, m.Symbol = KindResolved, "🟢"
-	m.Title = m.Endpoint + " has recovered"
-	m.Outcome = "Recovered after " + m.Lasted + "."
-	if how == store.ResolutionPaused {
-		m.Symbol = "⚪"
-		m.Title = m.Endpoint + " was paused while it was down"
-		m.Outcome = "It had been down for " + m.Lasted + " and is not watched until somebody resumes it."
-	}
-	return m
 }
 
 // Bounds of the changes that a message names.
@@ -258,8 +194,8 @@ func NewTestMessage(c store.Channel, publicURL string) Message {
 
 // Text returns the whole message as plain text, for channels and clients that show nothing better.
 func (m Message) Text() string {
-	lines := []string{m.Symbol + " " + m.Title, m.Outcome, m.Meaning}
-	lines = append(lines, m.Changes...)
+	lines := []string{m.Symbol + " " + m.Title, m.Outcome, m.Update, m.Meaning}
+	lines = append(lines, m.lists()...)
 	lines = append(lines, m.facts()...)
 	lines = append(lines, m.Link)
 	return strings.Join(nonEmpty(lines), "\n")
@@ -272,6 +208,8 @@ func (m Message) facts() []string {
 		labelled("Class", m.Class),
 		labelled("Code", m.Code),
 		labelled("Error", m.Said),
+		labelled("Seen from", strings.Join(m.SeenFrom, ", ")),
+		labelled("Also affected", strings.Join(m.Dependents, ", ")),
 	}
 	if !m.Since.IsZero() {
 		facts = append(facts, labelled(m.sinceWhat(), stamp(m.Since)))
@@ -284,10 +222,13 @@ func (m Message) facts() []string {
 
 // sinceWhat says what began at Since.
 func (m Message) sinceWhat() string {
-	if m.Kind == KindService {
+	switch {
+	case m.Kind == KindService:
 		return "Offline since"
+	case m.Severity == "" || m.Severity == string(store.StatusDown):
+		return "Down since"
 	}
-	return "Down since"
+	return "Since"
 }
 
 func labelled(label, text string) string {

@@ -1,0 +1,69 @@
+package alerts
+
+import (
+	"strings"
+
+	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// NewPublicMessage words a delivery for somebody from the public who has subscribed: what it is about, how it stands, since when
+// and for how long, and what the team says to everybody. There is nothing in it that a status page does not show: no class, host,
+// step, location or word of a server, and no name of who did what.
+func NewPublicMessage(d store.Delivery, publicURL string) Message {
+	t := newTopic(d)
+	t.Cause, t.SeenFrom = probe.Failure{}, nil
+	m := Message{Kind: KindUpdated, ID: d.Notice.ID, Endpoint: oneLine(d.Endpoint.Name, maxLine), Link: link(publicURL, "status")}
+	if d.Endpoint.Slug != "" {
+		m.Link = link(publicURL, "status", d.Endpoint.Slug)
+	}
+	if d.Event != nil { // nobody from the public subscribes to these
+		m.Title = strings.TrimSpace(m.Endpoint + " has changed")
+		return m
+	}
+	m.Kind, m.Incident, m.Severity, m.Open = t.kind(), t.ID, string(t.Severity), t.open()
+	m.Symbol, m.Since, m.Update = t.symbol(), t.StartedAt.UTC(), t.publicUpdate()
+	if m.Kind == KindEscalation || m.Kind == KindReminder {
+		m.Kind = KindUpdated
+	}
+	m.Title = t.publicTitle(m.Kind)
+	if !m.Open {
+		m.Symbol, m.Until, m.Lasted = "🟢", t.ResolvedAt.UTC(), t.lasted()
+		m.Outcome = "It is over after " + m.Lasted + "."
+		if t.Resolution == store.ResolutionPaused {
+			m.Symbol, m.Outcome = "⚪", "It had been so for "+m.Lasted+"."
+		}
+	}
+	return m
+}
+
+// publicTitle says how it stands.
+func (t topic) publicTitle(kind Kind) string {
+	switch {
+	case t.Kind == store.IncidentExpiring, t.Kind == store.IncidentObjective, t.Kind == store.IncidentLocation:
+		return t.named() + " has an incident" // which nobody from the public is told of
+	case kind == KindFlapping:
+		return t.subject() + " comes and goes"
+	case t.open():
+		return t.title("")
+	case t.Kind == store.IncidentManual:
+		return t.past()
+	case t.Resolution == store.ResolutionPaused:
+		return t.subject() + " is not watched any more"
+	}
+	return t.recovery()
+}
+
+// publicUpdate returns what the team says to everybody, or how it has changed.
+func (t topic) publicUpdate() string {
+	e := t.entry
+	switch {
+	case e == nil:
+		return ""
+	case e.Public && e.Text != "":
+		return oneLine(e.Text, maxSaid)
+	case e.Kind == store.EntrySeverity && t.ofEndpoint() && t.open():
+		return t.turned(e.At)
+	}
+	return ""
+}

@@ -1,0 +1,174 @@
+package alerts
+
+import (
+	"strings"
+
+	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// subject returns what an incident is about, by name.
+func (t topic) subject() string {
+	name := oneLine(t.endpoint.Name, maxLine)
+	if title := oneLine(t.Title, maxLine); title != "" && !t.ofEndpoint() || name == "" {
+		name = title
+	}
+	switch t.Kind {
+	case store.IncidentLocation:
+		if name == "" {
+			name = oneLine(strings.TrimPrefix(t.Subject, "location/"), maxLine)
+		}
+		return "Location " + strings.TrimPrefix(name, "Location ")
+	case store.IncidentObjective:
+		return t.named()
+	}
+	if name == "" {
+		return "An endpoint"
+	}
+	return name
+}
+
+// name returns the subject where it is followed by what it does.
+func (t topic) name() string {
+	if t.Kind == store.IncidentExpiring {
+		return t.named()
+	}
+	return t.subject()
+}
+
+// named returns the name of the endpoint.
+func (t topic) named() string {
+	if name := oneLine(t.endpoint.Name, maxLine); name != "" {
+		return name
+	}
+	if name := oneLine(t.Incident.Name, maxLine); name != "" {
+		return name
+	}
+	return "An endpoint"
+}
+
+// title says what is the matter: "Weather is down". still is a word to be put in, with the space before it.
+func (t topic) title(still string) string {
+	switch t.Kind {
+	case store.IncidentManual:
+		return t.subject()
+	case store.IncidentExpiring:
+		if still == "" {
+			return t.named() + ": " + t.ending()
+		}
+	}
+	verb, rest, _ := strings.Cut(t.predicate(), " ")
+	if still != "" && verb != "is" && verb != "cannot" {
+		return t.subject() + still + " " + verb + " " + rest
+	}
+	return t.subject() + " " + verb + still + " " + rest
+}
+
+// ending returns what ends soon: "the certificate ends in 9 days".
+func (t topic) ending() string {
+	if said := oneLine(t.Cause.Message, maxLine); said != "" {
+		return said
+	}
+	return "its " + t.expires() + " ends soon"
+}
+
+func (t topic) expires() string {
+	if t.Cause.Class == probe.ClassCredentialExpiring {
+		return "credential"
+	}
+	return "certificate"
+}
+
+// predicate says how it stands at present, beginning with a verb.
+func (t topic) predicate() string {
+	switch t.Kind {
+	case store.IncidentExpiring:
+		return "is about to lose its " + t.expires()
+	case store.IncidentObjective:
+		return "burns the error budget of “" + t.objective() + "” too fast"
+	case store.IncidentChain:
+		return "has halted"
+	case store.IncidentLocation:
+		return "is without its network"
+	}
+	switch t.Severity {
+	case store.StatusDegraded:
+		return "is degraded"
+	case store.StatusUnknown:
+		return "cannot be judged"
+	case store.StatusGated:
+		switch t.Cause.Class {
+		case probe.ClassCredentialRejected:
+			return "rejects our credential"
+		case probe.ClassAuthRequired:
+			return "wants credentials"
+		}
+		return "is turning us away"
+	}
+	return "is down"
+}
+
+// pastPredicate says how it stood.
+func (t topic) pastPredicate() string {
+	verb, rest, _ := strings.Cut(t.predicate(), " ")
+	past := map[string]string{"is": "was", "cannot": "could not", "rejects": "rejected", "wants": "wanted", "burns": "burned", "has": "had"}
+	return past[verb] + " " + rest
+}
+
+// past says what was the matter: "Weather was down".
+func (t topic) past() string {
+	switch t.Kind {
+	case store.IncidentManual:
+		return "Over: " + t.subject()
+	case store.IncidentExpiring:
+		return t.named() + " was about to lose its " + t.expires()
+	}
+	return t.subject() + " " + t.pastPredicate()
+}
+
+// recovery says what is well again.
+func (t topic) recovery() string {
+	switch t.Kind {
+	case store.IncidentExpiring:
+		return t.named() + " has another " + t.expires()
+	case store.IncidentObjective:
+		return t.named() + " no longer burns the error budget of “" + t.objective() + "” too fast"
+	case store.IncidentChain:
+		return t.subject() + " moves again"
+	case store.IncidentLocation:
+		return t.subject() + " has its network back"
+	}
+	return t.subject() + " has recovered"
+}
+
+func (t topic) recovered() string {
+	switch t.Kind {
+	case store.IncidentExpiring:
+		return "Replaced"
+	case store.IncidentEndpoint:
+		return "Recovered"
+	}
+	return "Over"
+}
+
+// objective returns the name of the objective that an incident is about.
+func (t topic) objective() string {
+	_, name, ok := strings.Cut(t.Subject, "/objective/")
+	if !ok || name == "" {
+		name = t.Title
+	}
+	return oneLine(name, maxLine)
+}
+
+// meaning says what it likely means, in one sentence.
+func (t topic) meaning() string {
+	switch t.Kind {
+	case store.IncidentManual:
+		return ""
+	case store.IncidentObjective:
+		return "So many checks fail that what may fail in the whole of its window is used up long before that is over."
+	case store.IncidentLocation:
+		return "Its checks count as unknown until it is back: what fails there is most likely on our side."
+	}
+	return meaning(t.Cause.Class)
+}
