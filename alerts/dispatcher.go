@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -249,18 +250,35 @@ func (d *Dispatcher) rest(ctx, work context.Context, l *lane, pause time.Duratio
 
 func (d *Dispatcher) nudge() { signal(d.again) }
 
-// hush settles what nothing is to be said about.
+// hush settles what nothing is to be said about, what ends alike at once.
 func (d *Dispatcher) hush(work context.Context, l *lane) {
-	for _, h := range d.takeUnsaid(l) {
-		h.how.At = time.Now()
-		outcome := outcomePassed
-		if h.how.Deferred {
-			outcome = outcomeDeferred
-		}
-		if d.settle(work, []leased{h.leased}, h.how) {
-			d.metrics.count(h.Channel.Type, outcome)
-		}
+	taken := d.takeUnsaid(l)
+	for len(taken) > 0 {
+		how := taken[0].how
+		var alike []leased
+		taken = slices.DeleteFunc(taken, func(h hushed) bool {
+			if h.how.Passed != how.Passed || h.how.Error != how.Error || !h.how.RetryAt.Equal(how.RetryAt) {
+				return false
+			}
+			alike = append(alike, h.leased)
+			return true
+		})
+		d.hushAlike(work, alike, how)
 		d.nudge()
+	}
+}
+
+func (d *Dispatcher) hushAlike(work context.Context, items []leased, how store.Settlement) {
+	how.At = time.Now()
+	outcome := outcomePassed
+	if how.Deferred {
+		outcome = outcomeDeferred
+	}
+	if !d.settle(work, items, how) {
+		return
+	}
+	for _, l := range items {
+		d.metrics.count(l.Channel.Type, outcome)
 	}
 }
 
@@ -355,7 +373,10 @@ func (d *Dispatcher) outcome(work context.Context, items []leased, receipt Recei
 		return s, outcomePassed
 	case err == nil:
 		log.Info("alert delivered")
-		s.Sent, s.Ref, s.Next = true, receipt.Ref, nextReminder(items, now)
+		s.Sent, s.Next = true, nextReminder(items, now)
+		if len(items) == 1 { // a digest is no incident's message
+			s.Ref = receipt.Ref
+		}
 		return s, outcomeSent
 	}
 	s.Error = err.Error()
