@@ -35,8 +35,14 @@ func (o *Opsgenie) Send(ctx context.Context, c store.Channel, _ string, m Messag
 	case m.Kind == KindResolved, m.Kind == KindCalmed && !m.Open:
 		_, err := o.act(ctx, c, alias, "close", m)
 		return done, err
+	case m.isAcknowledgement():
+		found, err := o.act(ctx, c, alias, "acknowledge", m)
+		return Receipt{Ref: alias, Passed: err == nil && !found}, err
 	case m.Kind == KindUpdated, m.Kind == KindCalmed:
 		found, err := o.act(ctx, c, alias, "notes", m)
+		if found && err == nil && !m.isWordOfAnAct() {
+			err = o.prioritize(ctx, c, alias, m)
+		}
 		return Receipt{Ref: alias, Passed: err == nil && !found}, err
 	}
 	err := o.create(ctx, c, m)
@@ -77,12 +83,11 @@ func (o *Opsgenie) create(ctx context.Context, c store.Channel, m Message) error
 	return opsgenieError(a, c)
 }
 
-// act closes an alert or puts a note on it, and reports whether it is there. That it is not is no error: somebody deleted
+// act closes or acknowledges an alert or puts a note on it, and reports whether it is there. That it is not is no error: somebody deleted
 // it, or its opening never arrived, and there is nothing left to close.
 func (o *Opsgenie) act(ctx context.Context, c store.Channel, alias, what string, m Message) (found bool, err error) {
 	note := map[string]string{"source": opsgenieSource, "note": fit(m.short(), 1000)}
-	a, err := o.caller.ask(ctx, "Opsgenie", http.MethodPost,
-		opsgenieURL(c, "/"+url.PathEscape(alias)+"/"+what+"?identifierType=alias"), opsgenieKey(c), note)
+	a, err := o.caller.ask(ctx, "Opsgenie", http.MethodPost, opsgenieActURL(c, alias, what), opsgenieKey(c), note)
 	if err != nil {
 		return false, err
 	}
@@ -91,6 +96,20 @@ func (o *Opsgenie) act(ctx context.Context, c store.Channel, alias, what string,
 		return false, nil
 	}
 	return true, opsgenieError(a, c)
+}
+
+// prioritize gives an alert the priority that its incident has by now. Where that cannot be done at all, the note has said it.
+func (o *Opsgenie) prioritize(ctx context.Context, c store.Channel, alias string, m Message) error {
+	priority := map[string]string{"priority": opsgeniePriority(m)}
+	a, err := o.caller.ask(ctx, "Opsgenie", http.MethodPut, opsgenieActURL(c, alias, "priority"), opsgenieKey(c), priority)
+	if err != nil || a.ok() || !passingStatus(a.status) {
+		return err
+	}
+	return opsgenieError(a, c)
+}
+
+func opsgenieActURL(c store.Channel, alias, what string) string {
+	return opsgenieURL(c, "/"+url.PathEscape(alias)+"/"+what+"?identifierType=alias")
 }
 
 func opsgenieURL(c store.Channel, rest string) string {

@@ -29,12 +29,26 @@ func TestAnIncidentIsOneAlertInOpsgenie(t *testing.T) {
 	}
 	got := o.Alert("inc_1")
 	if got.Message != "Weather is down" || got.Priority != "P1" || got.Entity != "Weather" || got.Source != "Rollcall" ||
-		got.Count != 2 || !got.Closed || got.Details["Error"] != "Internal error: database is locked" || !slices.Contains(got.Tags, "rpc_error") {
+		got.Count != 2 || !got.Acked || !got.Closed || got.Details["Error"] != "Internal error: database is locked" || !slices.Contains(got.Tags, "rpc_error") {
 		t.Errorf("alert = %+v", got)
 	}
 	want := []string{"🔴 Weather is down — Acknowledged by ada.", "🟢 Weather has recovered — Recovered after 12 minutes 4 seconds."}
 	if diff := cmp.Diff(got.Notes, want); diff != "" {
 		t.Errorf("notes (-got +want):\n%s", diff)
+	}
+}
+
+func TestAnIncidentThatGetsWorseGetsAnotherPriority(t *testing.T) {
+	o, sender := alertstest.NewOpsgenie(t), alerts.NewOpsgenie(client())
+	degraded := incident()
+	degraded.Severity = "degraded"
+	for _, m := range []alerts.Message{degraded, word(alerts.KindUpdated, "Weather is down", "It was degraded until here.")} {
+		if _, err := sender.Send(t.Context(), opsgenieChannel(o), "", m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := o.Alert("inc_1"); got.Priority != "P1" || got.Acked || len(got.Notes) != 1 {
+		t.Errorf("alert = %+v, want P1 and a note", got)
 	}
 }
 

@@ -14,9 +14,9 @@ import (
 // "routing_key", and "api_url" for another region.
 //
 // An incident is one alert there, by its dedup_key. Its opening, reminders and escalations trigger the alert, which PagerDuty
-// folds into one, and its end resolves it. Acts of people have no place among events and are passed over. What belongs to no
-// incident, such as a change of a tool list, triggers an alert of its own that somebody has to resolve in PagerDuty; the
-// message of the test button is resolved at once, so that nobody stays paged for it.
+// folds into one; an acknowledgement acknowledges it, and its end resolves it. Other acts of people have no place among events
+// and are passed over. What belongs to no incident, such as a change of a tool list, triggers an alert of its own that
+// somebody has to resolve in PagerDuty; the message of the test button is resolved at once, so that nobody stays paged for it.
 //
 // A message that comes again is the same event again: nothing is told twice.
 type PagerDuty struct{ caller caller }
@@ -30,6 +30,8 @@ var _ Sender = (*PagerDuty)(nil)
 func (p *PagerDuty) Send(ctx context.Context, c store.Channel, _ string, m Message) (Receipt, error) {
 	var actions []string
 	switch {
+	case m.isAcknowledgement():
+		actions = []string{"acknowledge"}
 	case m.isWordOfAnAct(), m.Kind == KindCalmed && m.Open:
 		return Receipt{Passed: true}, nil
 	case m.Kind == KindResolved, m.Kind == KindCalmed:

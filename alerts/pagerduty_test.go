@@ -29,6 +29,12 @@ func TestAnIncidentIsOneAlertInPagerDuty(t *testing.T) {
 			t.Fatalf("%s: receipt %+v, error %v", m.Kind, receipt, err)
 		}
 	}
+	if _, err := sender.Send(t.Context(), pagerDutyChannel(p), "inc_1", acknowledgement()); err != nil {
+		t.Fatal(err)
+	}
+	if events := p.Events(); events[len(events)-1].Action != "acknowledge" || events[len(events)-1].Payload != nil {
+		t.Errorf("event = %+v, want an acknowledgement", events[len(events)-1])
+	}
 	if p.Open() != 1 {
 		t.Errorf("%d alerts are open, want one", p.Open())
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -42,7 +43,13 @@ func word(kind alerts.Kind, title, update string) alerts.Message {
 
 func acknowledgement() alerts.Message {
 	m := word(alerts.KindUpdated, "Weather is down", "Acknowledged by ada.")
-	m.Acted = true
+	m.Acted, m.Act = true, "acknowledged"
+	return m
+}
+
+func comment() alerts.Message {
+	m := word(alerts.KindUpdated, "Weather is down", "ada says: on it.")
+	m.Acted, m.Act = true, "commented"
 	return m
 }
 
@@ -136,6 +143,48 @@ func checkHoldsNoSecret(t *testing.T, err error, c store.Channel) {
 	}
 }
 
+// FuzzAnswers has every sender read an answer that a stranger may give. Whatever it is, what comes of it is a short line
+// without secrets, or a receipt.
+func FuzzAnswers(f *testing.F) {
+	f.Add(200, "", "ok")
+	f.Add(202, "", `{"status":"success","result":"Request will be processed","requestId":"r"}`)
+	f.Add(200, "", `{"ok":true,"id":"1","result":{"message_id":1,"chat":{"id":-1}}}`)
+	f.Add(400, "", `{"ok":false,"description":"Bad Request: can't parse entities","parameters":{"migrate_to_chat_id":-1}}`)
+	f.Add(404, "", `{"id":"web.incoming_webhook.channel.app_error","message":"x","code":10008,"error":{"code":"WorkflowNotFound"}}`)
+	f.Add(429, "1e9", `{"retry_after":1e308,"parameters":{"retry_after":-1},"errors":["a"],"error":"\u202e"}`)
+	f.Fuzz(func(t *testing.T, status int, retryAfter, body string) {
+		answers := &http.Client{Transport: answering(func() *http.Response {
+			return &http.Response{
+				StatusCode: status, Header: http.Header{"Retry-After": {retryAfter}, "X-Ratelimit-Period-In-Sec": {retryAfter}},
+				Body: io.NopCloser(strings.NewReader(body)),
+			}
+		})}
+		address := map[string]string{"webhook_url": "https://example.com/hooks/aBcDeFgHiJkLmNoP", "topic": "rollcall-topic"}
+		address["bot_token"], address["api_key"], address["routing_key"] = alertstest.TelegramToken, alertstest.OpsgenieKey, alertstest.PagerDutyKey
+		c := store.Channel{Settings: map[string]string{"chat_id": "1"}, Secrets: address}
+		for name, sender := range map[string]alerts.Sender{
+			"pagerduty": alerts.NewPagerDuty(answers), "opsgenie": alerts.NewOpsgenie(answers), "discord": alerts.NewDiscord(answers),
+			"teams": alerts.NewTeams(answers), "telegram": alerts.NewTelegram(answers), "ntfy": alerts.NewNtfy(answers),
+			"mattermost": alerts.NewMattermost(answers),
+		} {
+			for _, m := range []alerts.Message{incident(), recovery()} {
+				_, err := sender.Send(t.Context(), c, "1:1", m)
+				checkHoldsNoSecret(t, err, c)
+				if text := fmt.Sprint(err); utf8.RuneCountInString(text) > 500 || !utf8.ValidString(text) || strings.ContainsAny(text, "\n\u202e") {
+					t.Errorf("%s: error %q is not a line of a bounded length", name, text)
+				}
+				if retry, ok := errors.AsType[*alerts.RetryError](err); ok && (retry.After <= 0 || retry.After > time.Hour) {
+					t.Errorf("%s waits for %s", name, retry.After)
+				}
+			}
+		}
+	})
+}
+
+type answering func() *http.Response
+
+func (a answering) RoundTrip(*http.Request) (*http.Response, error) { return a(), nil }
+
 // channels are one of each type, with the server that it leads to.
 func channels(t *testing.T) map[string]struct {
 	sender  alerts.Sender
@@ -180,7 +229,7 @@ func TestEveryServiceTakesTheRudestMessageOfEveryKind(t *testing.T) {
 				}
 			}
 			for _, r := range row.service.Requests() {
-				if r.Status > 299 || !utf8.Valid(r.Body) || strings.ContainsRune(string(r.Body), '\uFFFD') {
+				if r.Status > 299 || !utf8.Valid(r.Body) || strings.Contains(string(r.Body), `\ufffd`) {
 					t.Errorf("%s %s answered %d: %.300s", r.Method, r.Path, r.Status, r.Body)
 				}
 			}
@@ -278,7 +327,7 @@ func TestATemplateReplacesTheWordsAndIsEscapedLikeThem(t *testing.T) {
 
 func TestWordOfAnActIsPassedOverWhereAMessageCannotBeChanged(t *testing.T) {
 	for name, row := range channels(t) {
-		receipt, err := row.sender.Send(t.Context(), row.channel, "", acknowledgement())
+		receipt, err := row.sender.Send(t.Context(), row.channel, "", comment())
 		wanted := 0
 		if name == "Opsgenie" {
 			wanted = 1 // asks whether there is an alert to put the note on

@@ -19,6 +19,7 @@ type OpsgenieAlert struct {
 
 	Count  int // how often it was created while it was open
 	Closed bool
+	Acked  bool
 	Notes  []string
 }
 
@@ -48,7 +49,7 @@ func (o *Opsgenie) Alert(alias string) OpsgenieAlert {
 func (o *Opsgenie) serve(r Request) Reply {
 	rest, ok := strings.CutPrefix(r.Path, "/v2/alerts")
 	switch {
-	case !ok || r.Method != http.MethodPost:
+	case !ok || r.Method != http.MethodPost && r.Method != http.MethodPut:
 		return Reply{Status: http.StatusNotFound, Body: "<html>no such page</html>"}
 	case r.Header.Get("Authorization") != "GenieKey "+OpsgenieKey:
 		return opsgenieSays(http.StatusUnauthorized, "message", "Could not authenticate")
@@ -56,7 +57,7 @@ func (o *Opsgenie) serve(r Request) Reply {
 		return o.create(r)
 	}
 	alias, what, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
-	var note struct{ Note, Source string }
+	var note struct{ Note, Source, Priority string }
 	alert := o.alerts[alias]
 	switch {
 	case json.Unmarshal(r.Body, &note) != nil:
@@ -66,10 +67,14 @@ func (o *Opsgenie) serve(r Request) Reply {
 	case note.Note != "":
 		alert.Notes = append(alert.Notes, note.Note)
 	}
-	switch what {
-	case "close":
+	switch r.Method + " " + what {
+	case "POST close":
 		alert.Closed = true
-	case "notes":
+	case "POST acknowledge":
+		alert.Acked = true
+	case "POST notes":
+	case "PUT priority":
+		alert.Priority = note.Priority
 	default:
 		return opsgenieSays(http.StatusNotFound, "message", "No handler found")
 	}

@@ -43,9 +43,11 @@ func forTests(room string) bool { return strings.HasSuffix(room, "test") }
 // owners are the only packages whose own code may import a library, by the prefix of its import path.
 var owners = map[string][]string{
 	"github.com/labstack/echo":        {"api"},
-	"html/template":                   {"api", "api/web"},
+	"html/template":                   {"alerts", "api", "api/web"}, // alerts: the HTML of mails
 	"github.com/robfig/cron":          {"scheduler"},
 	"github.com/slack-go/slack":       {"alerts"},
+	"github.com/wneessen/go-mail":     {"alerts"},
+	"github.com/emersion/go-smtp":     {"alerts/alertstest"},
 	"github.com/jackc/pgx":            {"store/postgres", "store/storetest"},
 	"modernc.org/sqlite":              {"store/sqlite"},
 	"github.com/modelcontextprotocol": {}, // tests only: a client that hides its evidence cannot probe
