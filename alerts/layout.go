@@ -111,7 +111,7 @@ func (m Message) key() string {
 
 // isWordOfAnAct reports whether m only tells what somebody did, which a channel whose messages cannot be changed need not
 // repeat to everybody.
-func (m Message) isWordOfAnAct() bool { return m.Kind == KindUpdated && (m.Acted || m.Act != "") }
+func (m Message) isWordOfAnAct() bool { return m.Kind == KindUpdated && m.Acted }
 
 // isAcknowledgement reports whether m tells that somebody looks after an incident, which services that page people want to
 // know.
