@@ -44,7 +44,18 @@ var doneWords = map[string]string{
 	"paused":     "Paused.",
 	"resumed":    "Resumed. It is checked again.",
 	"deleted":    "Deleted.",
-	"added":      "Added. Send a test to see whether it arrives, and choose it in the settings of your endpoints.",
+	"resent":     "It is sent again at once.",
+	"planned":    "Planned.",
+	"subscribed": "Subscribed.",
+	"opened":     "Opened. Those who are to hear of it are told.",
+
+	"acknowledge": "Acknowledged. Nobody is reminded.",
+	"snooze":      "Snoozed. Nobody is reminded before that is over.",
+	"comment":     "Said.",
+	"resolve":     "Resolved.",
+	"reopen":      "Opened again.",
+
+	"added": "Added. Send a test to see whether it arrives, and choose it in the settings of your endpoints.",
 }
 
 // seeOther leads on after something was done, so that reloading the page does not do it again.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -195,8 +196,61 @@ func (s *Server) pageChannel(c echo.Context) error {
 }
 
 func (s *Server) channelPage(c echo.Context, status int, channel store.Channel, page web.ChannelPage) error {
-	page.Frame, page.Channel = s.frame(c, "/channels"), channelRow(channel)
+	q := queryOf(c)
+	cursor := q.text("cursor")
+	if err := pageEnd(q); err != nil {
+		return err
+	}
+	log, err := s.deliveryLog(c.Request().Context(), channel.ID, cursor)
+	if err != nil {
+		return err
+	}
+	page.Frame, page.Channel, page.Log = s.frame(c, "/channels"), channelRow(channel), log
 	return s.render(c, status, page)
+}
+
+// attemptsPerPage is how many lines of the log of deliveries a page shows.
+const attemptsPerPage = 20
+
+// deliveryLog is what became of the messages to a channel.
+func (s *Server) deliveryLog(ctx context.Context, id, cursor string) (*web.DeliveryLog, error) {
+	page, err := s.cfg.Store.Attempts(ctx, store.AttemptFilter{ChannelID: id, Limit: attemptsPerPage, Cursor: cursor})
+	if err != nil {
+		return nil, err
+	}
+	log, path := &web.DeliveryLog{}, "/channels/"+id
+	for _, a := range page.Items {
+		log.Attempts = append(log.Attempts, attemptRow(a))
+	}
+	if cursor != "" {
+		log.First = path + "#log"
+	}
+	if page.Next != "" {
+		log.Next = listPath(path, map[string]string{"cursor": page.Next}) + "#log"
+	}
+	return log, nil
+}
+
+func attemptRow(a store.Attempt) web.AttemptRow {
+	row := web.AttemptRow{
+		At: a.At, Kind: noticeWords(a.Kind), Subject: subjectOf(a), IncidentID: a.IncidentID, Outcome: a.Outcome, Error: a.Error,
+		NoticeID: a.NoticeID, Took: a.Took,
+	}
+	if a.Outcome == store.OutcomeRetry {
+		row.Outcome = "retried"
+	}
+	return row
+}
+
+// subjectOf names what an attempt was to tell of.
+func subjectOf(a store.Attempt) string {
+	switch {
+	case a.Name != "":
+		return a.Name
+	case a.IncidentID != "":
+		return "An incident"
+	}
+	return "Rollcall"
 }
 
 // channelFormOf is a channel that there is as its form shows it.
@@ -231,6 +285,8 @@ func (s *Server) doChannel(c echo.Context) error {
 			page.Failure = err.Error()
 		}
 		return s.channelPage(c, http.StatusOK, channel, page)
+	case "resend":
+		return s.resend(c, channel, f.text("notice"))
 	case "delete":
 		if f.ticked("confirmed") {
 			if err := s.cfg.Store.DeleteChannel(ctx, channel.ID); err != nil {
@@ -248,6 +304,19 @@ func (s *Server) doChannel(c echo.Context) error {
 		})
 	}
 	return errNoAction
+}
+
+// resend has a message sent once more. That it still waits is shown on the page.
+func (s *Server) resend(c echo.Context, channel store.Channel, noticeID string) error {
+	err := s.cfg.Store.Resend(c.Request().Context(), noticeID, time.Now())
+	if p := problemOf(err); err != nil && p.Status == http.StatusConflict {
+		return s.channelPage(c, p.Status, channel, web.ChannelPage{Form: s.channelFormOf(channel), Problems: web.Problems{{Message: "That message still waits to be sent."}}})
+	}
+	if err != nil {
+		return err
+	}
+	s.noticed()
+	return seeOther(c, "/channels/"+channel.ID, "resent")
 }
 
 func (s *Server) saveChannel(c echo.Context, channel store.Channel, f form) error {

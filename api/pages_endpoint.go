@@ -75,6 +75,14 @@ func (s *Server) pageEndpoint(c echo.Context) error {
 	if page.Contracts, page.Events, err = s.promises(ctx, o.Endpoint); err != nil {
 		return err
 	}
+	if page.Objectives, err = s.objectiveViews(ctx, o.Endpoint); err != nil {
+		return err
+	}
+	covered, err := s.maintained(ctx, o.Endpoint)
+	if err != nil {
+		return err
+	}
+	page.Maintenance = covered[o.ID]
 	return s.render(c, http.StatusOK, page)
 }
 
@@ -102,6 +110,29 @@ func endpointPage(o store.Overview) web.EndpointPage {
 		page.Confirming, page.Pointing, page.Unsettled = o.State.Streak.Count, store.Status(o.State.Streak.Verdict), o.State.Streak.Failure
 	}
 	return page
+}
+
+// objectiveViews is how an endpoint fares against its objectives; none when nobody has worked it out.
+func (s *Server) objectiveViews(ctx context.Context, e store.Endpoint) ([]web.ObjectiveView, error) {
+	if s.cfg.Objectives == nil || len(e.Objectives) == 0 {
+		return nil, nil
+	}
+	states, err := s.cfg.Objectives(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]web.ObjectiveView, 0, len(states))
+	for _, o := range states {
+		view := web.ObjectiveView{
+			Name: o.Objective.Name, Target: o.Objective.Target, Days: o.Objective.Days, Under: o.Objective.Under,
+			Attained: o.Attained, Burning: o.Burning,
+		}
+		if o.BudgetLeft != nil {
+			view.Left = *o.BudgetLeft
+		}
+		views = append(views, view)
+	}
+	return views, nil
 }
 
 // newest returns the newest check that is kept of an endpoint, nil when there is none. It is the first of those listed when

@@ -231,23 +231,23 @@ func entryRow(e store.Entry) web.TimelineRow {
 func noticeWords(k store.NoticeKind) string {
 	switch k {
 	case store.NoticeOpened:
-		return "that it began"
+		return "opening"
 	case store.NoticeUpdated:
-		return "an update"
+		return "update"
 	case store.NoticeReminder:
-		return "a reminder"
+		return "reminder"
 	case store.NoticeEscalation:
-		return "an escalation"
+		return "escalation"
 	case store.NoticeFlapping:
-		return "that it comes and goes"
+		return "it comes and goes"
 	case store.NoticeCalmed:
-		return "that it has calmed"
+		return "it has calmed"
 	case store.NoticeResolved:
-		return "that it is over"
+		return "resolution"
 	case store.NoticeContract:
-		return "that the tool list changed"
+		return "change of the tool list"
 	case store.NoticeService:
-		return "about this service"
+		return "word about Rollcall itself"
 	}
 	return string(k)
 }

@@ -55,7 +55,15 @@ func (s *Server) pageOverview(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page.Attention, page.Rest = endpointRows(troubled, counts), endpointRows(rest.Items, counts)
+	listed := make([]store.Endpoint, 0, len(troubled)+len(rest.Items))
+	for _, o := range slices.Concat(troubled, rest.Items) {
+		listed = append(listed, o.Endpoint)
+	}
+	covered, err := s.maintained(ctx, listed...)
+	if err != nil {
+		return err
+	}
+	page.Attention, page.Rest = endpointRows(troubled, counts, covered), endpointRows(rest.Items, counts, covered)
 	if front {
 		page.Rest = slices.DeleteFunc(page.Rest, web.EndpointRow.Troubled)
 	}
@@ -81,7 +89,7 @@ func (s *Server) troubled(ctx context.Context, filter store.EndpointFilter) ([]s
 	return all, nil
 }
 
-func endpointRows(items []store.Overview, counts map[string]store.Counts) []web.EndpointRow {
+func endpointRows(items []store.Overview, counts map[string]store.Counts, covered map[string]*web.MaintenanceRow) []web.EndpointRow {
 	rows := make([]web.EndpointRow, 0, len(items))
 	for _, o := range items {
 		rows = append(rows, web.EndpointRow{
@@ -96,6 +104,8 @@ func endpointRows(items []store.Overview, counts map[string]store.Counts) []web.
 			Latency: o.State.LastDuration,
 			Uptime:  percentOf(counts[o.ID]),
 			Tags:    o.Tags,
+
+			Maintained: covered[o.ID] != nil,
 		})
 	}
 	return rows

@@ -17,7 +17,7 @@ import (
 )
 
 func (s *Server) pageRegister(c echo.Context) error {
-	return s.endpointForm(c, http.StatusOK, web.FormPage{Form: formOf(store.NewEndpoint())})
+	return s.endpointForm(c, http.StatusOK, web.FormPage{Form: formOf(store.NewEndpoint())}, nil)
 }
 
 func (s *Server) pageEdit(c echo.Context) error {
@@ -25,11 +25,15 @@ func (s *Server) pageEdit(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.endpointForm(c, http.StatusOK, web.FormPage{Slug: o.Slug, Name: o.Name, Form: formOf(o.Endpoint), Known: locationsOf(o)})
+	parents, err := s.slugList(c.Request().Context(), o.DependsOn)
+	if err != nil {
+		return err
+	}
+	return s.endpointForm(c, http.StatusOK, web.FormPage{Slug: o.Slug, Name: o.Name, Form: formOf(o.Endpoint), Known: locationsOf(o)}, parents)
 }
 
-// endpointForm shows the form with everything that does not depend on what was typed.
-func (s *Server) endpointForm(c echo.Context, status int, page web.FormPage) error {
+// endpointForm shows the form with everything that does not depend on what was typed. parents are the slugs that were chosen.
+func (s *Server) endpointForm(c echo.Context, status int, page web.FormPage, parents []string) error {
 	channels, err := s.cfg.Store.Channels(c.Request().Context())
 	if err != nil {
 		return err
@@ -38,6 +42,9 @@ func (s *Server) endpointForm(c echo.Context, status int, page web.FormPage) err
 		page.Channels = append(page.Channels, web.ChannelOption{
 			ID: channel.ID, Name: channel.Name, Type: typeWords(channel.Type), Broken: channel.Broken != "",
 		})
+	}
+	if page.Parents, err = s.picker(c.Request().Context(), "depends_on", "Other endpoints", parents, page.Slug, page.Problems); err != nil {
+		return err
 	}
 	page.Known = append(page.Known, s.cfg.Location)
 	slices.Sort(page.Known)
@@ -77,6 +84,7 @@ func formOf(e store.Endpoint) web.EndpointForm {
 		f.Quorum = strconv.Itoa(e.Quorum)
 	}
 	optionsForm(&f, e)
+	alertsForm(&f, e)
 	if e.URL != "" {
 		f.URL = probe.RedactURL(e.URL)
 	}
@@ -116,22 +124,25 @@ func (s *Server) submitEndpoint(c echo.Context, page web.FormPage, kept store.En
 	}
 	ctx := c.Request().Context()
 	page.Form = readEndpointForm(f, kept)
-	in := inputOf(page.Form)
+	in, parents := inputOf(page.Form), f.picked("depends_on")
+	if f.ticked("alerts") { // the form has the fields for them
+		in.Alerting = alertsOf(page.Form, parents, &in.Mistakes)
+	}
 	switch f.text("action") {
 	case "test":
 		outlast(c, maxProbe)
 		check, err := s.try(c.Request().Context(), page.Slug, in)
 		again(c)
 		if err != nil {
-			return s.endpointMistaken(c, page, err)
+			return s.endpointMistaken(c, page, parents, err)
 		}
 		view := web.CheckOf("", check.Result)
 		page.Test = &view
-		return s.endpointForm(c, http.StatusOK, page)
+		return s.endpointForm(c, http.StatusOK, page, parents)
 	case "save":
 		o, err := save(ctx, in)
 		if err != nil {
-			return s.endpointMistaken(c, page, err)
+			return s.endpointMistaken(c, page, parents, err)
 		}
 		done := "saved"
 		if page.Slug == "" {
@@ -143,14 +154,14 @@ func (s *Server) submitEndpoint(c echo.Context, page web.FormPage, kept store.En
 }
 
 // endpointMistaken shows the form again with what is wrong with it. An error that is not the visitor's is passed on.
-func (s *Server) endpointMistaken(c echo.Context, page web.FormPage, err error) error {
+func (s *Server) endpointMistaken(c echo.Context, page web.FormPage, parents []string, err error) error {
 	p := problemOf(err)
 	if p.Status >= http.StatusInternalServerError || p.Status == http.StatusNotFound {
 		return err
 	}
 	setRetryAfter(c, p)
 	page.Problems = problemsOf(p)
-	return s.endpointForm(c, p.Status, page)
+	return s.endpointForm(c, p.Status, page, parents)
 }
 
 // maxHeaderRows is how many rows of headers are read: some more than an endpoint may have, so that too many are named
@@ -191,6 +202,7 @@ func readEndpointForm(f form, kept store.Endpoint) web.EndpointForm {
 		typed.Headers = append(typed.Headers, row)
 	}
 	readOptionsForm(&typed, f, kept)
+	readAlertsForm(&typed, f)
 	return typed
 }
 

@@ -35,8 +35,17 @@ func samples() map[string]web.Page {
 		"form-command":    formCommand(),
 		"incidents":       incidents(),
 		"incidents-none":  web.IncidentsPage{Frame: frame("/incidents")},
-		"incident":        web.IncidentPage{Frame: frame("/incidents"), Incident: resolvedIncident(), Checks: []web.Check{goodCheck("chk_3", time.Hour), badCheck("chk_2", 2*time.Hour), badCheck("chk_1", 3*time.Hour)}},
-		"incident-open":   web.IncidentPage{Frame: frame("/incidents"), Incident: openIncident(), Checks: []web.Check{badCheck("chk_2", 2*time.Minute)}},
+		"incident":        incidentOver(),
+		"incident-open":   incidentOpen(),
+		"incident-manual": incidentManual(),
+		"incident-late":   incidentLate(),
+		"raise":           raise(),
+		"maintenance":     maintenance(),
+		"plan":            web.MaintenanceFormPage{Frame: frame("/maintenance"), Form: web.MaintenanceForm{StartsAt: "2026-11-21T04:00", EndsAt: "2026-11-21T05:00", Public: true}, Picker: picker("endpoints", "Endpoints")},
+		"plan-mistakes":   planMistakes(),
+		"plan-none":       web.MaintenancePage{Frame: frame("/maintenance")},
+		"subscriptions":   subscriptions(),
+		"subscribe":       subscribe(),
 		"channels":        channels(),
 		"channels-none":   web.ChannelsPage{Frame: frame("/channels"), Types: channelTypes(), Form: channelForm(store.ChannelSlack, nil)},
 		"channels-email":  channelsEmail(),
@@ -67,7 +76,7 @@ func overview() web.OverviewPage {
 	return web.OverviewPage{
 		Frame: frame("/"),
 		Attention: []web.EndpointRow{
-			{Slug: "weather", Name: "Weather", Host: "mcp.weather.example", Kind: probe.KindMCP, Status: store.StatusDown, Since: before(12 * time.Minute), Failure: rpcFailure(), Latency: 214 * time.Millisecond, Checked: before(9 * time.Second), Uptime: per(99.16), Tags: []string{"prod"}},
+			{Slug: "weather", Name: "Weather", Host: "mcp.weather.example", Kind: probe.KindMCP, Status: store.StatusDown, Since: before(12 * time.Minute), Failure: rpcFailure(), Maintained: true, Latency: 214 * time.Millisecond, Checked: before(9 * time.Second), Uptime: per(99.16), Tags: []string{"prod"}},
 			{Slug: "anvil", Name: "Base archive node", Host: "rpc.base.internal:8545", Kind: probe.KindEVM, Status: store.StatusDown, Since: before(3 * time.Hour), Failure: &probe.Failure{Step: "eth_blockNumber", Class: probe.ClassTimeout, Message: "no first byte after 15s"}, Latency: 15 * time.Second, Checked: before(31 * time.Second), Uptime: per(87.5)},
 			{Slug: "search", Name: "Search tools", Host: "search.example", Kind: probe.KindMCP, Status: store.StatusDegraded, Since: before(26 * time.Hour), Failure: &probe.Failure{Step: "tools/list", Class: probe.ClassSlow, Message: "6.2s, more than the 5s allowed"}, Latency: 6200 * time.Millisecond, Checked: before(50 * time.Second), Uptime: per(100), Tags: []string{"prod", "eu"}},
 			{Slug: "billing", Name: "Billing", Host: "billing.example", Kind: probe.KindMCP, Status: store.StatusGated, Since: before(48 * time.Hour), Failure: &probe.Failure{Step: "initialize", Class: probe.ClassCredentialRejected, Code: 401, Message: "token expired"}, Latency: 88 * time.Millisecond, Checked: before(20 * time.Second)},
@@ -151,8 +160,9 @@ func endpointDown() web.EndpointPage {
 		Checks:    []web.Check{from("fra", last), from("fra", badCheck("chk_8", 69*time.Second)), from("ams", goodCheck("chk_7", 129*time.Second)), from("ams", goodCheck("chk_6", 189*time.Second))},
 		Verdict:   probe.Down, Older: "/endpoints/weather?cursor=x", Newest: "/endpoints/weather",
 		Incidents: []web.IncidentRow{openIncident(), resolvedIncident()}, Badges: badges(),
-		Contracts: contracts(),
-		Events:    []web.Event{{At: before(30 * time.Hour), Severity: "breaking", Title: "The tool list changed (1 breaking, 1 harmless)"}},
+		Contracts:  contracts(),
+		Objectives: objectives(), Maintenance: new(maintained()),
+		Events: []web.Event{{At: before(30 * time.Hour), Severity: "breaking", Title: "The tool list changed (1 breaking, 1 harmless)"}},
 	}
 }
 
@@ -229,12 +239,12 @@ func endpointNew() web.EndpointPage {
 
 func formValues() web.EndpointForm {
 	return web.EndpointForm{
-		Kind: "auto", Schedule: "@every 60s", Timeout: "15s", DegradedOver: "5s", Failures: "2", Successes: "1", After: "5s",
+		Kind: "auto", Schedule: "@every 60s", Timeout: "15s", DegradedOver: "5s", Failures: "2", Successes: "1", After: "5s", Notify: []string{"down", "gated", "unknown"},
 	}
 }
 
 func form() web.FormPage {
-	return web.FormPage{Frame: frame("/"), Form: formValues(), Kinds: web.GroupKinds(probe.Kinds()), Channels: []web.ChannelOption{{ID: "ch_1", Name: "ops", Type: "slack"}, {ID: "ch_2", Name: "oncall", Type: "slack", Broken: true}}}
+	return web.FormPage{Frame: frame("/"), Parents: web.Picker{Field: "depends_on", Label: "Other endpoints"}, Form: formValues(), Kinds: web.GroupKinds(probe.Kinds()), Channels: []web.ChannelOption{{ID: "ch_1", Name: "ops", Type: "slack"}, {ID: "ch_2", Name: "oncall", Type: "slack", Broken: true}}}
 }
 
 func formMistakes() web.FormPage {
@@ -246,7 +256,26 @@ func formMistakes() web.FormPage {
 	p.Form.OAuthID, p.Form.OAuthSecret, p.Form.CA, p.Form.ExpectEquals = "me", "s3cret", "-----BEGIN", `{"a": 1}`
 	p.Form.CanaryTool, p.Form.CanaryArguments, p.Form.Insecure, p.Form.Subscribe, p.Form.ContractNotices = "ping", "{}", true, true, true
 	p.Form.Locations, p.Form.Quorum, p.Known = "fra, fra", "3", []string{"ams", "fra"}
+	p.Form.UnknownAfter, p.Form.RemindEvery, p.Form.FlapChanges, p.Form.Notify = "long", "1s", "1", nil
+	p.Form.Steps = []web.StepRow{{After: "10m", Channels: []string{"ch_2"}}, {After: "5m"}}
+	p.Form.Objectives = []web.ObjectiveRow{{Name: "Fast!", Target: "101", Days: "0", Under: "1h", Notify: true}}
+	p.Parents = picker("depends_on", "Other endpoints")
+	p.Parents.Problems = []string{"stands there twice"}
 	p.Problems = web.Problems{
+		{Field: "notify[0]", Message: "must be one of down, gated, unknown and degraded, each once"},
+		{Field: "unknown_after", Message: "must be a duration"},
+		{Field: "remind_every", Message: "must be 0s, for never, or between 5m0s and 168h0m0s"},
+		{Field: "flap_changes", Message: "must be 0, for 6, or between 2 and 20"},
+		{Field: "escalation", Message: "has more than 10 steps"},
+		{Field: "escalation[1].after", Message: "must be later than the step before"},
+		{Field: "escalation[1].channels", Message: "must name between 1 and 20 channels"},
+		{Field: "escalation[0].channels[0]", Message: "there is no channel"},
+		{Field: "depends_on[1]", Message: "stands there twice"},
+		{Field: "objectives", Message: "are more than 5"},
+		{Field: "objectives[0].name", Message: "must be lower-case letters"},
+		{Field: "objectives[0].target", Message: "must be between 50 and 99.999 per cent"},
+		{Field: "objectives[0].days", Message: "must be between 1 and 90"},
+		{Field: "objectives[0].under", Message: "must be between 0s and 5m0s"},
 		{Field: "url", Message: `has the unsupported scheme "ftp": use http or https`},
 		{Field: "name", Message: "is taken by another endpoint"},
 		{Field: "kind", Message: "is unknown"},
@@ -318,17 +347,170 @@ func formEdit() web.FormPage {
 	return p
 }
 
+func picker(field, label string) web.Picker {
+	return web.Picker{Field: field, Label: label, Options: []web.PickOption{
+		{Slug: "ci", Name: "CI tools"}, {Slug: "docs", Name: "Docs search"}, {Slug: "eth", Name: "Ethereum mainnet", Chosen: true},
+		{Slug: "anvil", Name: "Base archive node"}, {Slug: "search", Name: "Search tools"},
+	}}
+}
+
+func incidentOpen() web.IncidentPage {
+	ack := before(7 * time.Minute)
+	i := openIncident()
+	i.Acknowledged, i.SnoozedUntil, i.Flapping = "ada", new(now.Add(time.Hour)), true
+	row := func(kind store.EntryKind, ago time.Duration) web.TimelineRow {
+		return web.TimelineRow{Kind: kind, At: before(ago), Incident: store.IncidentEndpoint}
+	}
+	told, failed, worse, seen := row(store.EntrySent, 11*time.Minute), row(store.EntryFailed, 11*time.Minute), row(store.EntrySeverity, 8*time.Minute), row(store.EntrySeen, 10*time.Minute)
+	told.Message, told.ChannelID, told.Channel = "opening", "ch_1", "ops"
+	failed.Message, failed.ChannelID, failed.Channel, failed.Text = "opening", "ch_2", "oncall", "channel_is_archived"
+	worse.Severity, worse.Cause = store.StatusDown, rpcFailure()
+	seen.Text = "ams, fra"
+	began, opened := row(web.EntryBegan, 12*time.Minute), row(store.EntryOpened, 12*time.Minute-5*time.Second)
+	began.Severity, began.Sub = store.StatusDegraded, "the first check that failed"
+	opened.Severity, opened.Sub, opened.Cause = store.StatusDegraded, "5 s later, by enough failed checks in a row", rpcFailure()
+	acked, remark, snoozed := row(store.EntryAcknowledged, 7*time.Minute), row(store.EntryComment, 6*time.Minute), row(store.EntrySnoozed, 5*time.Minute)
+	acked.Author, remark.Author, snoozed.Author = "ada", "token deploys", "ada"
+	remark.Text, remark.Public = "The database behind it is being restarted.\nBack in ten minutes.", true
+	snoozed.Text = "until 2026-11-21 04:12 UTC"
+	page := web.IncidentPage{
+		Frame: frame("/incidents"), Incident: i, Worst: store.StatusDown, Public: true, SeenFrom: []string{"ams", "fra"}, Ack: &ack,
+		Dependents: []web.EndpointLink{{Slug: "ci", Name: "CI tools", Status: store.StatusUp}, {Slug: "docs", Name: "Docs search", Status: store.StatusDown}},
+		Timeline:   []web.TimelineRow{began, opened, told, failed, seen, worse, row(store.EntryFlapping, 7*time.Minute), acked, remark, snoozed, row(store.EntryCause, 4*time.Minute), row(store.EntryContract, 3*time.Minute), row(store.EntryCalmed, time.Minute)},
+		Opening:    &web.Opening{Check: from("fra", badCheck("chk_1", 12*time.Minute)), Said: said()},
+		Checks:     []web.Check{badCheck("chk_2", 2*time.Minute), badCheck("chk_0", 13*time.Minute)},
+		Form:       web.ActForm{For: "4h"},
+	}
+	return page
+}
+
+func incidentOver() web.IncidentPage {
+	i := resolvedIncident()
+	return web.IncidentPage{
+		Frame: frame("/incidents"), Incident: i, Worst: store.StatusDown,
+		Timeline: []web.TimelineRow{
+			{Kind: store.EntryOpened, At: i.OpenedAt, Severity: store.StatusDegraded},
+			{Kind: store.EntryResolved, At: *i.ResolvedAt, How: i.Resolution, Sub: "after 1 h 20 min"},
+			{Kind: store.EntryReopened, At: *i.ResolvedAt, Author: "ada"},
+		},
+		Checks: []web.Check{goodCheck("chk_3", time.Hour), badCheck("chk_2", 2*time.Hour), badCheck("chk_1", 3*time.Hour)},
+	}
+}
+
+func incidentManual() web.IncidentPage {
+	i := web.IncidentRow{ID: "inc_3", Kind: store.IncidentManual, Title: "Payments are slow", Severity: store.StatusDegraded, StartedAt: before(3 * time.Hour), OpenedAt: before(3 * time.Hour)}
+	return web.IncidentPage{
+		Frame: frame("/incidents"), Incident: i, Worst: store.StatusDegraded, Public: true,
+		Endpoints: []web.EndpointLink{{Slug: "ci", Name: "CI tools", Status: store.StatusUp}, {Slug: "docs", Name: "Docs search", Status: store.StatusDegraded}},
+		Timeline: []web.TimelineRow{
+			{Kind: store.EntryOpened, At: i.OpenedAt, Incident: i.Kind, Severity: i.Severity, Author: "ada", Text: "Our bank answers slowly. We are in touch with them.", Public: true},
+			{Kind: store.EntryJoined, At: i.OpenedAt, Incident: i.Kind, Text: "Docs search"},
+			{Kind: store.EntryLeft, At: i.OpenedAt, Incident: i.Kind, Text: "Docs search"},
+		},
+		Form: web.ActForm{Text: " ", Public: true}, Problems: web.Problems{{Field: "text", Message: "is required"}},
+	}
+}
+
+// incidentLate is the page after somebody was faster.
+func incidentLate() web.IncidentPage {
+	p := incidentOver()
+	p.Form.Text, p.Problems = "It was the disk.", web.Problems{{Field: "act", Message: "comes too late: the incident is over; reopen it first"}}
+	return p
+}
+
+func raise() web.RaisePage {
+	p := web.RaisePage{Frame: frame("/incidents"), Form: web.RaiseForm{Title: "Payments", Severity: "gated", Text: "Soon.", StartedAt: "2026-12-21T04:00"}, Picker: picker("endpoints", "Endpoints")}
+	p.Problems = web.Problems{{Field: "title", Message: "holds control characters"}, {Field: "started_at", Message: "must lie in the last 30 days"}, {Field: "text", Message: "is longer than 4000 characters"}, {Field: "severity", Message: "must be down"}, {Field: "endpoints[1]", Message: "there is no endpoint \"nope\""}}
+	p.Picker.Typed, p.Picker.More, p.Picker.Problems = "nope, gone", true, p.Problems.For("endpoints")
+	return p
+}
+
+func maintenance() web.MaintenancePage {
+	return web.MaintenancePage{
+		Frame:    frame("/maintenance"),
+		UnderWay: []web.MaintenanceRow{maintained()},
+		Planned: []web.MaintenanceRow{
+			{ID: "mnt_2", Title: "Weekly restart", Begin: now.Add(26 * time.Hour), End: now.Add(27 * time.Hour), Schedule: "0 5 * * 0", Duration: time.Hour, Covers: "2 endpoints, tags prod and eu", Author: "ada"},
+			{ID: "mnt_3", Title: "Never again", Schedule: "0 5 29 2 *", Duration: time.Hour, Covers: "tag prod"},
+		},
+		Over: []web.MaintenanceRow{{ID: "mnt_0", Title: "Move to another region", Begin: before(30 * time.Hour), End: before(26 * time.Hour), Covers: "everything", Public: true, Author: "token deploys"}},
+	}
+}
+
+func maintained() web.MaintenanceRow {
+	return web.MaintenanceRow{ID: "mnt_1", Title: "Database upgrade", Begin: before(20 * time.Minute), End: now.Add(40 * time.Minute), Covers: "everything", Public: true, Author: "ada"}
+}
+
+func planMistakes() web.MaintenanceFormPage {
+	p := web.MaintenanceFormPage{Frame: frame("/maintenance"), ID: "mnt_2", Title: "Weekly restart", Picker: picker("endpoints", "Endpoints")}
+	p.Form = web.MaintenanceForm{Title: "Weekly restart", Text: "Short.", Recurs: true, StartsAt: "2026-11-21T04:00", EndsAt: "2026-11-20T04:00", Schedule: "@every 1h", Duration: "soon", All: true, Tags: "prod"}
+	p.Problems = web.Problems{
+		{Field: "title", Message: "is required"}, {Field: "text", Message: "is longer than 4000 characters"}, {Field: "starts_at", Message: "is required"},
+		{Field: "ends_at", Message: "must be later than starts_at"}, {Field: "schedule", Message: "must name times of day, not @every"},
+		{Field: "duration", Message: "must be a duration"}, {Field: "all", Message: "cannot be used together with endpoints or tags"},
+		{Field: "tags[0]", Message: "is empty"}, {Field: "endpoints", Message: "are required, or tags, or all"},
+	}
+	p.Picker.Problems = p.Problems.For("endpoints")
+	return p
+}
+
+func subscriptionForm() web.SubscriptionForm {
+	return web.SubscriptionForm{Type: "email", All: true, Severities: web.SeverityTicks(func(s store.Status) bool { return s == store.StatusDown })}
+}
+
+func subscriptions() web.SubscriptionsPage {
+	broken := before(5 * time.Hour)
+	return web.SubscriptionsPage{
+		Frame: frame("/subscriptions"), Form: subscriptionForm(), Picker: picker("endpoints", "Endpoints"), Next: "/subscriptions?cursor=x",
+		Subscriptions: []web.SubscriptionRow{
+			{ID: "sub_1", Type: "Email", Address: "ada@example.com", About: "everything", When: "when down", Quiet: "22:00–07:00 Europe/Berlin"},
+			{ID: "sub_2", Type: "Webhook", Address: "by webhook URL", About: "1 endpoint, tag prod", When: "whatever the endpoints tell", Broken: "410 Gone", BrokenAt: &broken},
+		},
+	}
+}
+
+func subscribe() web.SubscriptionsPage {
+	p := web.SubscriptionsPage{Frame: frame("/subscriptions"), Form: subscriptionForm(), Picker: picker("endpoints", "Endpoints")}
+	p.Form.Type, p.Form.Address, p.Form.Secret, p.Form.All, p.Form.Tags = "webhook", "ada@example.com", "s3cret", false, "prod"
+	p.Form.QuietFrom, p.Form.QuietTo, p.Form.QuietZone = "22:00", "22:00", "Mars/Base"
+	p.Problems = web.Problems{
+		{Field: "type", Message: "must be email, webhook or slack"}, {Field: "address", Message: "must be an http or https URL"},
+		{Field: "signing_secret", Message: "must be whsec_ and 24 to 64 bytes in base64"}, {Field: "severities[0]", Message: "must be one of down, gated, unknown and degraded"},
+		{Field: "quiet", Message: "must be from and to another time of day, like 22:00"}, {Field: "quiet.zone", Message: "must be a time zone like Europe/Berlin"},
+		{Field: "endpoints[0]", Message: "there is no endpoint"}, {Field: "tags", Message: "are more than 20"}, {Field: "all", Message: "or some"},
+	}
+	p.Picker.Problems = p.Problems.For("endpoints")
+	return p
+}
+
+func objectives() []web.ObjectiveView {
+	return []web.ObjectiveView{
+		{Name: "availability", Target: 99.9, Days: 30, Attained: per(99.96), Left: 61.4},
+		{Name: "fast", Target: 95, Days: 7, Under: 800 * time.Millisecond, Attained: per(94.2), Left: -16, Burning: "fast"},
+		{Name: "slow", Target: 99, Days: 1, Attained: per(99.9), Left: 90, Burning: "slow"},
+		{Name: "fresh", Target: 99, Days: 90},
+	}
+}
+
 func openIncident() web.IncidentRow {
-	return web.IncidentRow{ID: "inc_2", Slug: "weather", Name: "Weather", StartedAt: before(12 * time.Minute), OpenedAt: before(12*time.Minute - 5*time.Second), Cause: *rpcFailure()}
+	return web.IncidentRow{ID: "inc_2", Kind: store.IncidentEndpoint, Severity: store.StatusDown, Slug: "weather", Name: "Weather", StartedAt: before(12 * time.Minute), OpenedAt: before(12*time.Minute - 5*time.Second), Cause: *rpcFailure()}
 }
 
 func resolvedIncident() web.IncidentRow {
 	end := before(26 * time.Hour)
-	return web.IncidentRow{ID: "inc_1", Slug: "weather", Name: "Weather", StartedAt: before(27*time.Hour + 20*time.Minute), OpenedAt: before(27*time.Hour + 19*time.Minute), ResolvedAt: &end, Resolution: store.ResolutionRecovered, Cause: probe.Failure{Class: probe.ClassConnect, Message: "connection refused"}}
+	return web.IncidentRow{ID: "inc_1", Kind: store.IncidentEndpoint, Severity: store.StatusDown, Slug: "weather", Name: "Weather", StartedAt: before(27*time.Hour + 20*time.Minute), OpenedAt: before(27*time.Hour + 19*time.Minute), ResolvedAt: &end, Resolution: store.ResolutionRecovered, Cause: probe.Failure{Class: probe.ClassConnect, Message: "connection refused"}}
 }
 
 func incidents() web.IncidentsPage {
-	return web.IncidentsPage{Frame: frame("/incidents"), Open: []web.IncidentRow{openIncident()}, Resolved: []web.IncidentRow{resolvedIncident(), resolvedIncident()}, Next: "/incidents?cursor=x"}
+	return web.IncidentsPage{Frame: frame("/incidents"), Open: []web.IncidentRow{incidentOpen().Incident, incidentManual().Incident, {
+		ID: "inc_5", Kind: store.IncidentExpiring, Slug: "ci", Name: "CI tools", Severity: store.StatusGated, StartedAt: before(30 * time.Hour), Cause: probe.Failure{Class: probe.ClassTLSExpiring, Message: "in 6 days"},
+	}, {
+		ID: "inc_6", Kind: store.IncidentChain, Title: "Ethereum (evm 1)", Severity: store.StatusDown, StartedAt: before(20 * time.Minute),
+	}, {
+		ID: "inc_7", Kind: store.IncidentLocation, Title: "fra", Severity: store.StatusUnknown, StartedAt: before(2 * time.Minute),
+	}, {
+		ID: "inc_8", Kind: store.IncidentObjective, Slug: "ci", Name: "CI tools", Objective: "availability", Severity: store.StatusDegraded, StartedAt: before(2 * time.Minute), Acknowledged: "grace",
+	}}, Resolved: []web.IncidentRow{resolvedIncident(), resolvedIncident()}, Next: "/incidents?cursor=x"}
 }
 
 func channelRows() []web.ChannelRow {
