@@ -46,7 +46,7 @@ type Store interface {
 	//
 	// What becomes of incidents (Turn) is written along: incidents, entries of their timelines, notices of the channels that still
 	// exist, and where Turn.Tells, one notice for each confirmed subscription that wants it (Subscription.Wants; from the public
-	// only of public endpoints): NoticeOpened for one that has not heard of the incident, else Tells. What is resolved is told to
+	// only of public endpoints): NoticeOpened for one that has not heard of the incident, else Tells, of whatever severity. What is resolved is told to
 	// those only who heard of the opening, and what is open again to all as another opening. See Telling. Reminders and
 	// escalations of what is over are taken back.
 	//

@@ -36,9 +36,11 @@ func (s Subscription) Public() bool { return s.UserID == "" }
 // Wants reports whether word of an incident of an endpoint is for this subscription. Manual incidents without endpoints are
 // for those about everything.
 func (s Subscription) Wants(e Endpoint, severity Status) bool {
-	if s.Severities != nil && !slices.Contains(s.Severities, severity) {
-		return false
-	}
+	return (s.Severities == nil || slices.Contains(s.Severities, severity)) && s.about(e)
+}
+
+// about reports whether the subscription is about an endpoint; the zero one stands for what is about none.
+func (s Subscription) about(e Endpoint) bool {
 	return s.All || slices.Contains(s.Endpoints, e.ID) ||
 		slices.ContainsFunc(e.Tags, func(tag string) bool { return slices.Contains(s.Tags, tag) })
 }

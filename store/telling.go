@@ -24,8 +24,8 @@ type Listener struct {
 	Heard bool
 }
 
-// Notices returns one notice for each of the subscriptions that is to hear. What is over is told to those only who heard that it
-// began, whatever they want to hear of otherwise.
+// Notices returns one notice for each of the subscriptions that is to hear. Who heard that it began hears the rest, of whatever
+// severity, and what is over is told to nobody else.
 func (t Telling) Notices(all []Listener) []Notice {
 	if t.Kind == "" {
 		return nil
@@ -56,20 +56,28 @@ func (t Telling) hears(l Listener) NoticeKind {
 			return t.Kind
 		}
 		return ""
-	case l.Severities == nil && !t.Told, !slices.ContainsFunc(about, func(e Endpoint) bool { return l.Wants(e, t.Incident.Severity) }):
+	case !slices.ContainsFunc(about, l.about):
 		return ""
-	case !l.Heard, t.Anew:
-		return NoticeOpened
-	case t.Kind == NoticeOpened:
+	case l.Heard && !t.Anew && t.Kind == NoticeOpened:
+		return ""
+	case l.Heard && !t.Anew:
+		return t.Kind
+	case l.Severities == nil && !t.Told, l.Severities != nil && !slices.Contains(l.Severities, t.Incident.Severity):
 		return ""
 	}
-	return t.Kind
+	return NoticeOpened
 }
 
 // about returns the endpoints that a subscription may know the incident is about, the zero one when it is about none, and whether
 // it may know of the incident at all.
 func (t Telling) about(s Subscription) ([]Endpoint, bool) {
 	about := t.Endpoints
+	switch t.Incident.Kind {
+	case IncidentExpiring, IncidentObjective, IncidentLocation:
+		if s.Public() {
+			return nil, false // no status page shows these
+		}
+	}
 	if s.Public() && t.Incident.Kind != IncidentManual {
 		about = slices.DeleteFunc(slices.Clone(about), func(e Endpoint) bool { return !e.Public })
 		return about, len(about) > 0

@@ -145,7 +145,7 @@ func TestAskingForNoticesTakesNoWriteLockWhenNothingIsDue(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // less than a writer would wait
 	defer cancel()
-	if got, err := db.LeaseNotices(ctx, time.Now(), time.Minute, 10); err != nil || len(got) != 0 {
+	if got, err := db.LeaseNotices(ctx, "me", time.Now(), time.Minute, 10); err != nil || len(got) != 0 {
 		t.Errorf("LeaseNotices beside a writer = %v, %v, want nothing at once", got, err)
 	}
 }
@@ -255,7 +255,7 @@ func TestNoticesAndTheirLogSurviveTheStepThatMovesThem(t *testing.T) {
 	if err != nil || attempts != 2 {
 		t.Errorf("%d attempts are in the log, %v, want 2", attempts, err)
 	}
-	due, err := db.LeaseNotices(t.Context(), time.Now(), time.Minute, 10)
+	due, err := db.LeaseNotices(t.Context(), "me", time.Now(), time.Minute, 10)
 	if err != nil || len(due) != 1 || due[0].Notice.ID != "ntc_2" || due[0].Ref != "C1:7" {
 		t.Fatalf("due %+v, %v, want the second notice with the ref of the first", due, err)
 	}

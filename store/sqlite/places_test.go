@@ -124,7 +124,7 @@ func TestAFileFromBeforeThereWerePlacesLosesNothing(t *testing.T) {
 	if c, err := db.Contract(t.Context(), "con_1"); err != nil || !c.Present {
 		t.Errorf("contract %+v, %v, want it present", c, err)
 	}
-	due, err := db.LeaseNotices(t.Context(), time.Now(), time.Minute, 10)
+	due, err := db.LeaseNotices(t.Context(), "me", time.Now(), time.Minute, 10)
 	if err != nil || len(due) != 1 || due[0].Event == nil || due[0].Event.ID != "evt_1" || due[0].Notice.ID != "ntc_1" {
 		t.Errorf("due %+v, %v, want the notice of the event", due, err)
 	}

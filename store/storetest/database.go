@@ -35,7 +35,7 @@ func testDatabase(t *testing.T, fresh func(t testing.TB) Database) {
 		if i := incident(t, after, out[0].Opened); i.ResolvedAt != nil {
 			t.Errorf("incident after a restart = %+v, want it open", i)
 		}
-		deliveries, err := after.LeaseNotices(t.Context(), minutes(1), lease, 10)
+		deliveries, err := after.LeaseNotices(t.Context(), me, minutes(1), lease, 10)
 		if err != nil || len(deliveries) != 1 {
 			t.Errorf("LeaseNotices after a restart = %v, %v, want one", deliveries, err)
 		}

@@ -80,16 +80,16 @@ func testIncidents(t *testing.T, fresh func(t testing.TB) Database) {
 		}
 	})
 
-	t.Run("the schema allows one open incident per endpoint", func(t *testing.T) {
+	t.Run("the schema allows one open incident per subject", func(t *testing.T) {
 		db := fresh(t)
 		s := db.open(t)
 		e := newEndpoint(t, s, "Weather")
 		record(t, s, checkAt(e, start, probe.Down))
 		const second = `
-			INSERT INTO incidents (id, endpoint_id, severity, started_at, opened_at, resolved_at, resolution,
-			    cause_step, cause_class, cause_code, cause_message)
-			SELECT 'inc_second', endpoint_id, severity, started_at, opened_at, resolved_at, resolution,
-			    cause_step, cause_class, cause_code, cause_message
+			INSERT INTO incidents (id, kind, subject, endpoint_id, title, severity, worst, started_at, opened_at, resolved_at, resolution,
+			    cause_step, cause_class, cause_code, cause_message, check_id, seen_from, flapping)
+			SELECT 'inc_second', kind, subject, endpoint_id, title, severity, worst, started_at, opened_at, resolved_at, resolution,
+			    cause_step, cause_class, cause_code, cause_message, check_id, seen_from, flapping
 			FROM incidents`
 		if _, err := db.SQL(t).ExecContext(t.Context(), second); err == nil {
 			t.Error("a second open incident was accepted")

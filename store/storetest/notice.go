@@ -13,7 +13,10 @@ import (
 	"github.com/rollcallhq/rollcall/store"
 )
 
-const lease = time.Minute
+const (
+	lease = time.Minute
+	me    = "me" // who leases
+)
 
 func testNotices(t *testing.T, fresh func(t testing.TB) Database) {
 	t.Run("a delivery holds all that a message needs", func(t *testing.T) {
@@ -29,11 +32,12 @@ func testNotices(t *testing.T, fresh func(t testing.TB) Database) {
 		opened := start.Add(80 * time.Millisecond)
 		want := store.Delivery{
 			Notice: store.Notice{
-				ID: d.Notice.ID, IncidentID: out[0].Opened, ChannelID: ops.ID, Kind: store.NoticeOpened,
-				CreatedAt: opened, DueAt: opened,
+				ID: d.Notice.ID, IncidentID: out[0].Opened, EntryID: timeline(t, s, out[0].Opened)[0].ID, ChannelID: ops.ID,
+				Kind: store.NoticeOpened, CreatedAt: opened, DueAt: opened,
 			},
 			LeaseID:  d.LeaseID,
 			Incident: incident(t, s, out[0].Opened),
+			Entry:    &timeline(t, s, out[0].Opened)[0],
 			Endpoint: e,
 			Channel:  ops,
 		}
@@ -50,7 +54,7 @@ func testNotices(t *testing.T, fresh func(t testing.TB) Database) {
 		e := newEndpoint(t, s, "Weather", to(newChannel(t, s, "ops")))
 		record(t, s, checkAt(e, start, probe.Down))
 		wantLeased(t, s, start, 0)
-		if got, err := s.LeaseNotices(t.Context(), minutes(1), lease, 0); err != nil || len(got) != 0 {
+		if got, err := s.LeaseNotices(t.Context(), me, minutes(1), lease, 0); err != nil || len(got) != 0 {
 			t.Errorf("LeaseNotices of none = %v, %v", got, err)
 		}
 		wantLeased(t, s, minutes(1), 1)
@@ -91,23 +95,33 @@ func testNotices(t *testing.T, fresh func(t testing.TB) Database) {
 		// The clock goes back in between: order must not hang on it.
 		record(t, s, checkAt(e, minutes(10), probe.Down))
 		pause(t, s, e)
-		opening := wantLeased(t, s, time.Now().Add(time.Hour), 1)[0]
-		if opening.Notice.Kind != store.NoticeOpened {
-			t.Fatalf("first is %q, want the opening", opening.Notice.Kind)
-		}
 		now := time.Now().Add(time.Hour)
+		both := wantLeased(t, s, now, 1)[0]
+		wantKinds(t, both, store.NoticeOpened, store.NoticeResolved)
 		wantLeased(t, s, now, 0)
-		settle(t, s, opening, store.Settlement{At: now, RetryAt: now.Add(time.Hour), Error: "try later"})
+		settleAll(t, s, both, store.Settlement{At: now, RetryAt: now.Add(time.Hour), Error: "try later"})
 		wantLeased(t, s, now, 0)
-		opening = wantLeased(t, s, now.Add(time.Hour), 1)[0]
-		if opening.Notice.Kind != store.NoticeOpened || opening.Notice.Attempts != 1 {
-			t.Fatalf("again %+v, want the opening after one attempt", opening.Notice)
+		both = wantLeased(t, s, now.Add(time.Hour), 1)[0]
+		wantKinds(t, both, store.NoticeOpened, store.NoticeResolved)
+		if both.Notice.Attempts != 1 || both.Later[0].Attempts != 1 {
+			t.Errorf("again %+v, want both after one attempt", both)
 		}
-		settle(t, s, opening, store.Settlement{At: now, Sent: true, Ref: "C1/1700.1"})
-		resolution := wantLeased(t, s, now.Add(time.Hour), 1)[0]
+		// One that knows how to send the first alone leaves the other due.
+		settle(t, s, both, store.Settlement{At: now, Sent: true, Ref: "C1/1700.1"})
+		resolution := wantLeased(t, s, now.Add(2*time.Hour), 1)[0]
 		if resolution.Notice.Kind != store.NoticeResolved || resolution.Ref != "C1/1700.1" || resolution.Incident.ResolvedAt == nil {
 			t.Errorf("then %+v, want the resolution with the message to update", resolution)
 		}
+	})
+
+	t.Run("a resolution waits while its opening is retried", func(t *testing.T) {
+		s := fresh(t).open(t)
+		e := newEndpoint(t, s, "Weather", to(newChannel(t, s, "ops")))
+		record(t, s, checkAt(e, start, probe.Down))
+		settle(t, s, wantLeased(t, s, minutes(1), 1)[0], store.Settlement{At: minutes(1), RetryAt: minutes(10), Error: "503"})
+		record(t, s, checkAt(e, minutes(2), probe.Up))
+		wantLeased(t, s, minutes(9), 0)
+		wantKinds(t, wantLeased(t, s, minutes(10), 1)[0], store.NoticeOpened, store.NoticeResolved)
 	})
 
 	t.Run("who heard that it began hears that it ended, and so does who came to it meanwhile", func(t *testing.T) {
@@ -145,13 +159,14 @@ func testNotices(t *testing.T, fresh func(t testing.TB) Database) {
 	t.Run("a channel that is slow delays no other", func(t *testing.T) {
 		s := fresh(t).open(t)
 		e := newEndpoint(t, s, "Weather", to(newChannel(t, s, "slow"), newChannel(t, s, "fast")))
-		record(t, s, checkAt(e, start, probe.Down), checkAt(e, minutes(1), probe.Up))
-		for _, d := range wantLeased(t, s, minutes(2), 2) {
+		record(t, s, checkAt(e, start, probe.Down))
+		for _, d := range wantLeased(t, s, minutes(1), 2) {
 			if d.Channel.Name == "fast" {
-				settle(t, s, d, store.Settlement{At: minutes(2), Sent: true})
+				settle(t, s, d, store.Settlement{At: minutes(1), Sent: true})
 			}
 		}
-		got := wantLeased(t, s, minutes(2), 1)[0]
+		record(t, s, checkAt(e, minutes(1), probe.Up))
+		got := wantLeased(t, s, minutes(1).Add(time.Second), 1)[0]
 		if got.Channel.Name != "fast" || got.Notice.Kind != store.NoticeResolved {
 			t.Errorf("next is %s for %s, want the resolution for fast", got.Notice.Kind, got.Channel.Name)
 		}
@@ -241,7 +256,7 @@ func testNotices(t *testing.T, fresh func(t testing.TB) Database) {
 		for range 6 {
 			wg.Go(func() {
 				for {
-					got, err := s.LeaseNotices(t.Context(), minutes(1), lease, 3)
+					got, err := s.LeaseNotices(t.Context(), me, minutes(1), lease, 3)
 					if err != nil {
 						t.Errorf("LeaseNotices: %v", err)
 						return
@@ -289,7 +304,7 @@ func testNotices(t *testing.T, fresh func(t testing.TB) Database) {
 // leaseAll leases everything that is due at now.
 func leaseAll(t testing.TB, s store.Store, now time.Time) []store.Delivery {
 	t.Helper()
-	got, err := s.LeaseNotices(t.Context(), now, lease, 100)
+	got, err := s.LeaseNotices(t.Context(), me, now, lease, 100)
 	if err != nil {
 		t.Fatalf("LeaseNotices: %v", err)
 	}
@@ -309,7 +324,28 @@ func wantLeased(t testing.TB, s store.Store, now time.Time, n int) []store.Deliv
 	return got
 }
 
-// settle ends the lease of d as end says.
+// wantKinds tests what the notices of a delivery tell.
+func wantKinds(t testing.TB, d store.Delivery, want ...store.NoticeKind) {
+	t.Helper()
+	kinds := []store.NoticeKind{d.Notice.Kind}
+	for _, n := range d.Later {
+		kinds = append(kinds, n.Kind)
+	}
+	if diff := cmp.Diff(kinds, want); diff != "" {
+		t.Errorf("kinds of the delivery for %s (-got +want):\n%s", d.Channel.Name, diff)
+	}
+}
+
+// settleAll ends the lease of d, with all of its notices, as end says.
+func settleAll(t testing.TB, s store.Store, d store.Delivery, end store.Settlement) {
+	t.Helper()
+	for _, n := range d.Later {
+		end.Later = append(end.Later, n.ID)
+	}
+	settle(t, s, d, end)
+}
+
+// settle ends the lease of the first notice of d as end says.
 func settle(t testing.TB, s store.Store, d store.Delivery, end store.Settlement) {
 	t.Helper()
 	end.NoticeID, end.LeaseID = d.Notice.ID, d.LeaseID

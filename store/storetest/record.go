@@ -111,8 +111,9 @@ func testRecord(t *testing.T, fresh func(t testing.TB) Database) {
 		}
 		opened := record(t, s, checkAt(e, minutes(1), probe.Down))[0]
 		want := store.Incident{
-			ID: opened.Opened, EndpointID: e.ID, Slug: e.Slug, Name: e.Name, Public: true, Severity: store.StatusDown,
-			StartedAt: start, OpenedAt: minutes(1).Add(80 * time.Millisecond), Cause: *first.Result.Failure,
+			ID: opened.Opened, Kind: store.IncidentEndpoint, Subject: store.SubjectOf(e.ID), EndpointID: e.ID, Slug: e.Slug, Name: e.Name,
+			Public: true, Severity: store.StatusDown, Worst: store.StatusDown,
+			CheckID: checkAt(e, minutes(1), probe.Down).ID, SeenFrom: []string{"default"}, StartedAt: start, OpenedAt: minutes(1).Add(80 * time.Millisecond), Cause: *first.Result.Failure,
 		}
 		if diff := cmp.Diff(incident(t, s, opened.Opened), want); diff != "" {
 			t.Errorf("open incident (-got +want):\n%s", diff)
@@ -357,7 +358,7 @@ func testParallelRecord(t *testing.T, fresh func(t testing.TB) Database) {
 		})
 		wg.Go(func() {
 			for range 10 {
-				got, err := s.LeaseNotices(t.Context(), minutes(60), lease, 2)
+				got, err := s.LeaseNotices(t.Context(), me, minutes(60), lease, 2)
 				if err != nil {
 					t.Errorf("LeaseNotices: %v", err)
 				}

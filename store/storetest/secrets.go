@@ -54,7 +54,7 @@ func testForgottenSecrets(t *testing.T, fresh func(t testing.TB) Database) {
 		}
 		wantBroken(t, s, ops.ID, store.WhyForgotten)
 		wantBroken(t, s, dev.ID, store.WhyForgotten)
-		if due, err := s.LeaseNotices(t.Context(), minutes(1), lease, 10); err != nil || len(due) != 0 {
+		if due, err := s.LeaseNotices(t.Context(), me, minutes(1), lease, 10); err != nil || len(due) != 0 {
 			t.Errorf("LeaseNotices = %v, %v, want none while the channels lack their secrets", due, err)
 		}
 
@@ -64,7 +64,7 @@ func testForgottenSecrets(t *testing.T, fresh func(t testing.TB) Database) {
 			t.Fatalf("UpdateChannel: %v", err)
 		}
 		wantBroken(t, s, ops.ID, "")
-		due, err := s.LeaseNotices(t.Context(), minutes(1), lease, 10)
+		due, err := s.LeaseNotices(t.Context(), me, minutes(1), lease, 10)
 		if err != nil || len(due) != 1 || due[0].Channel.Secrets["webhook_url"] != ops.Secrets["webhook_url"] {
 			t.Errorf("LeaseNotices = %+v, %v, want the one of the channel that has its secrets again", due, err)
 		}

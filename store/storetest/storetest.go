@@ -62,8 +62,13 @@ func Run(t *testing.T, fresh func(t testing.TB) Database) {
 		{"transcripts", testTranscripts},
 		{"announcements", testAnnouncements},
 		{"incidents", testIncidents},
+		{"turns", testTurns},
+		{"acts", testActs},
+		{"timeline", testTimeline},
+		{"raise", testRaise},
 		{"channels", testChannels},
 		{"notices", testNotices},
+		{"subscriptions", testSubscriptions},
 		{"users", testUsers},
 		{"forgotten secrets", testForgottenSecrets},
 	} {
