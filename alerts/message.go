@@ -225,6 +225,8 @@ func (m Message) sinceWhat() string {
 	switch {
 	case m.Kind == KindService:
 		return "Offline since"
+	case m.Kind == KindDigest:
+		return "Since"
 	case m.Severity == "" || m.Severity == string(store.StatusDown):
 		return "Down since"
 	}

@@ -24,12 +24,18 @@ func NewDigest(ds []store.Delivery, publicURL string) Message {
 		Kind: KindDigest, ID: ds[0].Notice.ID, Severity: worst.Severity, Symbol: worst.Symbol, Open: worst.Open,
 		Title: digestTitle(ds), Since: worst.Since, Link: link(publicURL, "incidents"),
 	}
-	if s := ds[0].Subscription; s != nil && s.Public() {
+	s := ds[0].Subscription
+	public := s != nil && s.Public()
+	if public {
 		m.Link = link(publicURL, "status")
 	}
 	for _, d := range ds[:min(len(ds), maxListed)] {
 		one := NewMessage(d, publicURL)
-		m.Items = append(m.Items, Item{Symbol: one.Symbol, Title: one.Title, Said: one.Said, Link: one.Link})
+		item := Item{Symbol: one.Symbol, Title: one.Title, Said: one.Said, Link: one.Link}
+		if !one.Open {
+			item.Title, item.Said = one.Title+" after "+one.Lasted, ""
+		}
+		m.Items = append(m.Items, item)
 		if one.Open && one.Since.Before(m.Since) {
 			m.Since = one.Since
 		}
@@ -37,10 +43,10 @@ func NewDigest(ds []store.Delivery, publicURL string) Message {
 	if more := len(ds) - maxListed; more > 0 {
 		m.Update = fmt.Sprintf("The %d most serious are listed, and there are %d more.", maxListed, more)
 	}
-	if m.Open {
-		m.Meaning = "So many at once often have one cause: a network, a proxy or a service that they share, or ours."
-	} else {
+	if !m.Open {
 		m.Since = time.Time{} // each has a time of its own, and they are over
+	} else if !public {
+		m.Meaning = "So many at once often have one cause: a network, a proxy or a service that they share, or ours."
 	}
 	return m
 }
@@ -65,7 +71,10 @@ func digestTitle(ds []store.Delivery) string {
 		counts[string(d.Incident.Severity)]++
 	}
 	if counts["over"] == len(ds) {
-		return counted(int64(len(ds)), "incident") + " over"
+		if len(ds) == 1 {
+			return "1 incident is over"
+		}
+		return counted(int64(len(ds)), "incident") + " are over"
 	}
 	var parts []string
 	for _, what := range []string{"down", "gated", "unknown", "degraded", "over"} {

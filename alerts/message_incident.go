@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
@@ -42,6 +44,9 @@ func NewMessage(d store.Delivery, publicURL string) Message {
 	if !m.Open {
 		m.Until, m.Lasted = t.ResolvedAt.UTC(), t.lasted()
 	}
+	if t.Kind == store.IncidentObjective {
+		m.Said = "" // what is said is ours: see update
+	}
 	return t.say(m)
 }
 
@@ -54,7 +59,7 @@ func (t topic) say(m Message) Message {
 		m.Title, m.Symbol = t.name()+" comes and goes", "🟠"
 		m.Update = "It changed too often within an hour. Nothing more is said of each change until it has calmed."
 	case KindCalmed:
-		m.Title, m.Update = t.name()+" no longer comes and goes", "It has stayed as it is for an hour: it "+t.predicate()+"."
+		m.Title, m.Update = t.name()+" no longer comes and goes", "Nothing has changed for an hour: it "+t.predicate()+"."
 	case KindReminder:
 		m.Title = t.title(" still")
 		m.Update = "Nobody has acknowledged it, and it has lasted for " + inWords(t.due().Sub(t.StartedAt)) + "."
@@ -94,7 +99,7 @@ func (t topic) resolved(m Message) Message {
 		}
 	case t.Resolution == store.ResolutionManual && t.Kind != store.IncidentManual:
 		m.Symbol = "⚪"
-		m.Title = t.subject() + ": somebody says that it is over"
+		m.Title = t.subject() + ": " + t.closer() + " says that it is over"
 		m.Outcome = t.closed("Declared over", m.Lasted) + " Checks go on, and it is opened again if it gets worse."
 		return m
 	case t.Kind == store.IncidentManual:
@@ -108,11 +113,22 @@ func (t topic) resolved(m Message) Message {
 		m.Title, m.Outcome = t.recovery(), t.recovered()+" after "+m.Lasted+"."
 	}
 	if t.unheard() {
-		m.Title = t.past() + ", and is over"
-		m.Outcome += " This is the first message about it, and the last."
+		m.Title = t.past() + ", and it is over"
+		if t.ofEndpoint() && t.Resolution == store.ResolutionRecovered {
+			m.Title = t.past() + " and has recovered"
+		}
+		m.Outcome += " Word of it could not be sent before: this one message tells both."
 		m.Meaning = t.meaning()
 	}
 	return m
+}
+
+// closer returns the name of who declared an incident over.
+func (t topic) closer() string {
+	if e := t.entry; e != nil && e.Kind == store.EntryResolved && e.Author != "" {
+		return oneLine(e.Author, maxLine)
+	}
+	return "somebody"
 }
 
 // closed says who ended an incident, after how long and with which words.
@@ -133,6 +149,7 @@ type topic struct {
 	endpoint store.Endpoint
 	entry    *store.Entry
 	notices  []store.Notice // oldest first, at least one
+	public   bool           // told to somebody from the public
 }
 
 func newTopic(d store.Delivery) topic {
@@ -211,6 +228,9 @@ const maxSaid = 500
 // update says in a sentence what happened to an incident, and in a word what somebody did.
 func (t topic) update() (sentenced, act string) {
 	e := t.entry
+	if t.Kind == store.IncidentObjective && (e == nil || e.Kind == store.EntryOpened) {
+		return oneLine(t.Cause.Message, probe.MaxMessage), ""
+	}
 	if e == nil {
 		return "", ""
 	}
@@ -253,17 +273,20 @@ func (t topic) update() (sentenced, act string) {
 func (t topic) turned(at time.Time) string {
 	when := at.UTC().Format("15:04 MST")
 	if t.Severity == t.Worst {
-		return "It has got worse at " + when + ": it " + t.predicate() + "."
+		return "It got worse at " + when + "."
 	}
 	before := t
 	before.Severity, before.Cause = t.Worst, probe.Failure{}
-	return "It is better since " + when + " and not over: it " + before.pastPredicate() + " and " + t.predicate() + "."
+	return "It got better at " + when + " and is not over: it " + before.pastPredicate() + " before."
 }
 
 // sentence returns what happened, and what somebody said about it.
 func sentence(what, said string) string {
 	if said == "" {
 		return what + "."
+	}
+	if r, _ := utf8.DecodeLastRuneInString(said); !unicode.In(r, unicode.Po) {
+		said += "."
 	}
 	return what + ": " + said
 }

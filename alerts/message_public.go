@@ -12,7 +12,7 @@ import (
 // step, location or word of a server, and no name of who did what.
 func NewPublicMessage(d store.Delivery, publicURL string) Message {
 	t := newTopic(d)
-	t.Cause, t.SeenFrom = probe.Failure{}, nil
+	t.Cause, t.SeenFrom, t.public = probe.Failure{}, nil, true
 	m := Message{Kind: KindUpdated, ID: d.Notice.ID, Endpoint: oneLine(d.Endpoint.Name, maxLine), Link: link(publicURL, "status")}
 	if d.Endpoint.Slug != "" {
 		m.Link = link(publicURL, "status", d.Endpoint.Slug)
@@ -29,9 +29,9 @@ func NewPublicMessage(d store.Delivery, publicURL string) Message {
 	m.Title = t.publicTitle(m.Kind)
 	if !m.Open {
 		m.Symbol, m.Until, m.Lasted = "🟢", t.ResolvedAt.UTC(), t.lasted()
-		m.Outcome = "It is over after " + m.Lasted + "."
+		m.Outcome = "It lasted for " + m.Lasted + "."
 		if t.Resolution == store.ResolutionPaused {
-			m.Symbol, m.Outcome = "⚪", "It had been so for "+m.Lasted+"."
+			m.Symbol, m.Outcome = "⚪", "It "+t.pastPredicate()+" for "+m.Lasted+" until then."
 		}
 	}
 	return m

@@ -97,6 +97,9 @@ func (t topic) predicate() string {
 	case store.StatusUnknown:
 		return "cannot be judged"
 	case store.StatusGated:
+		if t.public {
+			return "is restricted" // whom it turns away is no matter of the public
+		}
 		switch t.Cause.Class {
 		case probe.ClassCredentialRejected:
 			return "rejects our credential"
@@ -166,7 +169,7 @@ func (t topic) meaning() string {
 	case store.IncidentManual:
 		return ""
 	case store.IncidentObjective:
-		return "So many checks fail that what may fail in the whole of its window is used up long before that is over."
+		return "At this rate, what may fail in the whole of its window is used up long before the window is over."
 	case store.IncidentLocation:
 		return "Its checks count as unknown until it is back: what fails there is most likely on our side."
 	}

@@ -237,7 +237,7 @@ func TestAClickOnALongMessageFitsIntoARequest(t *testing.T) {
 	i, e := outage(), weather()
 	e.Name, e.URL = wide, "https://example.com/"+wide
 	i.Cause = probe.Failure{Step: wide, Class: probe.Class(wide), Code: 1, Message: wide[:probe.MaxMessage/3*3]}
-	m := alerts.NewMessage(i, e, store.NoticeOpened, publicURL)
+	m := alerts.NewMessage(delivery(i, e, store.NoticeOpened), publicURL)
 	m.Incident, m.Open, m.Acts = "inc_1", true, true
 	for _, template := range []string{"", "{{.Text}}{{.Text}}{{.Text}}"} {
 		slack := alertstest.NewSlack(t)

@@ -36,11 +36,11 @@ func botChannel(s *alertstest.Slack) store.Channel {
 }
 
 func opening() alerts.Message {
-	return alerts.NewMessage(outage(), weather(), store.NoticeOpened, publicURL)
+	return alerts.NewMessage(delivery(outage(), weather(), store.NoticeOpened), publicURL)
 }
 
 func resolution() alerts.Message {
-	return alerts.NewMessage(ended(outage(), 12*time.Minute+4*time.Second, store.ResolutionRecovered), weather(), store.NoticeResolved, publicURL)
+	return alerts.NewMessage(delivery(recovered(), weather(), store.NoticeResolved), publicURL)
 }
 
 func TestAWebhookGetsOneMessageForEachNotice(t *testing.T) {
