@@ -50,12 +50,15 @@ func (s *Server) subscriptionsPage(c echo.Context, status int, page web.Subscrip
 
 func subscriptionRow(sub store.Subscription) web.SubscriptionRow {
 	row := web.SubscriptionRow{
-		ID: sub.ID, Type: typeWords(sub.Channel.Type), Address: howWords(sub.Channel),
+		ID: sub.ID, Type: typeWords(sub.Channel.Type), Address: hostOf(sub.Channel.Value("webhook_url")),
 		About: aboutWords(sub.All, len(sub.Endpoints), sub.Tags), When: whenWords(sub.Severities),
 		Broken: sub.Channel.Broken, BrokenAt: sub.Channel.BrokenAt,
 	}
-	if sub.Channel.Type == store.ChannelEmail {
+	switch {
+	case sub.Channel.Type == store.ChannelEmail:
 		row.Address = sub.Channel.Value("to")
+	case row.Address == "":
+		row.Address = howWords(sub.Channel)
 	}
 	if q := sub.Quiet; q != nil {
 		row.Quiet = q.From + "–" + q.To + " " + q.Zone

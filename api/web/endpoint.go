@@ -157,13 +157,13 @@ func (o ObjectiveView) Budget() string {
 	return strconv.FormatFloat(math.Floor(o.Left*10)/10, 'f', -1, 64) + " % of the error budget left"
 }
 
-// Burns says how fast the budget goes, empty when it lasts.
+// Burns says how fast the budget goes, empty when it lasts: the thresholds are those of the alerts.
 func (o ObjectiveView) Burns() string {
 	switch o.Burning {
 	case "":
 		return ""
 	case "fast":
-		return "Burning fast: at this rate it is gone within two days."
+		return "It burns more than 14 times too fast."
 	}
-	return "Burning: at this rate it is gone within days."
+	return "It burns more than 6 times too fast."
 }

@@ -37,8 +37,13 @@ async function ask() {
 function busy(main) {
   const at = document.activeElement;
   if (at && main.contains(at) && at.matches("input, select, textarea")) return true;
+  if ([...main.querySelectorAll("input, textarea")].some(typed)) return true;
   const selection = getSelection();
   return selection && !selection.isCollapsed && main.contains(selection.anchorNode);
+}
+
+function typed(el) {
+  return el.value !== el.defaultValue || el.checked !== el.defaultChecked;
 }
 
 function replace(main, page, enhance) {
