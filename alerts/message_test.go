@@ -143,8 +143,8 @@ func otherKinds() []saying {
 	chain.Title, chain.Subject, chain.EndpointID = "Ethereum (evm 1)", store.SubjectOfChain("evm 1"), ""
 	location := of(store.IncidentLocation, failing(store.StatusUnknown, "", probe.ClassLocationOffline, 0, "no reference address answers"))
 	location.Title, location.Subject, location.EndpointID = "fra", store.SubjectOfLocation("fra"), ""
-	burning := of(store.IncidentObjective, failing(store.StatusDegraded, "", "", 0, "It burns 14.9 times as fast as it lasts, over the last hour and the last 5 minutes."))
-	burning.Subject = store.SubjectOfObjective("ep_1", "availability")
+	burning := alerts.ObjectiveIncident(weather(), store.Objective{Name: "availability", Target: 99.9, Days: 30}, 14.93, true, epoch)
+	burning.ID = "inc_1"
 	manual := of(store.IncidentManual, failing(store.StatusDegraded, "", "", 0, ""))
 	manual.Title, manual.Subject, manual.EndpointID = "Slow answers in Europe", "manual/inc_1", ""
 	without := func(i store.Incident, entry *store.Entry, kind store.NoticeKind) alerts.Message {
