@@ -119,7 +119,7 @@ WHERE resolved_at IS NOT NULL;
 -- Notices.
 
 ALTER TABLE notices
-    DROP CONSTRAINT notices_incident_id_channel_id_kind_key, -- updates and reminders repeat
+    DROP CONSTRAINT notices_incident_id_channel_id_kind_key, -- updates and reminders repeat, and so does the opening of what was over
     DROP CONSTRAINT notices_status_check,
     ADD CONSTRAINT notices_status_check CHECK (status IN ('waiting', 'sent', 'passed', 'failed')),
     ADD COLUMN entry_id text COLLATE "C",
@@ -129,11 +129,8 @@ COMMENT ON COLUMN notices.status IS 'passed: nothing was sent, and nobody has to
 COMMENT ON COLUMN notices.entry_id IS 'The line of the timeline that it tells of, NULL for none. No foreign key: both go with their incident.';
 COMMENT ON COLUMN notices.holder IS 'Who has leased it.';
 
-CREATE UNIQUE INDEX notices_one_opening ON notices (incident_id, channel_id) WHERE kind = 'opened';
-COMMENT ON INDEX notices_one_opening IS 'A channel hears of the opening of an incident once. Also for what it answered, and for who has heard.';
-
 CREATE INDEX notices_of_incident ON notices (incident_id, channel_id, seq);
-COMMENT ON INDEX notices_of_incident IS 'For what a channel must hear first, and what was sent of an incident.';
+COMMENT ON INDEX notices_of_incident IS 'For who has heard of an incident, what a channel must hear first, and what it answered.';
 
 CREATE INDEX notices_leased ON notices (channel_id) WHERE lease_id IS NOT NULL;
 COMMENT ON INDEX notices_leased IS 'For who has the notices of a channel in hand.';

@@ -17,23 +17,27 @@ func (db *DB) CreateChannel(ctx context.Context, c store.Channel) (store.Channel
 		return store.Channel{}, err
 	}
 	err = db.write(ctx, "create channel", func(tx pgx.Tx) error {
-		settings, secrets, err := db.channelForms(c)
-		if err != nil {
-			return err
-		}
 		if err := lockChannelName(ctx, tx, c); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `
-			INSERT INTO channels (id, name, name_key, type, settings, secrets, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			c.ID, c.Name, store.Fold(c.Name), c.Type, settings, secrets, c.CreatedAt, c.UpdatedAt)
-		return err
+		return db.insertChannel(ctx, tx, c, store.AudienceTeam)
 	})
 	if err != nil {
 		return store.Channel{}, err
 	}
 	return c, nil
+}
+
+func (db *DB) insertChannel(ctx context.Context, tx pgx.Tx, c store.Channel, audience store.Audience) error {
+	settings, secrets, err := db.channelForms(c)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
+		INSERT INTO channels (id, name, name_key, type, settings, secrets, created_at, updated_at, audience)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		c.ID, c.Name, store.Fold(c.Name), c.Type, settings, secrets, c.CreatedAt, c.UpdatedAt, audience)
+	return err
 }
 
 // UpdateChannel implements store.Store. change may be called again when the transaction got in another's way.
@@ -43,7 +47,7 @@ func (db *DB) UpdateChannel(ctx context.Context, id string, change func(*store.C
 		before, err := queryOne(ctx, tx, db.scanChannel, `
 			SELECT `+channelColumns+`
 			FROM channels c
-			WHERE c.id = $1
+			WHERE c.id = $1 AND c.audience = 'team'
 			FOR NO KEY UPDATE`, id)
 		if err != nil {
 			return err
@@ -73,19 +77,53 @@ func (db *DB) UpdateChannel(ctx context.Context, id string, change func(*store.C
 // DeleteChannel implements store.Store.
 func (db *DB) DeleteChannel(ctx context.Context, id string) error {
 	return db.write(ctx, "delete channel", func(tx pgx.Tx) error {
-		return execOne(ctx, tx, `DELETE FROM channels WHERE id = $1`, id)
+		if err := execOne(ctx, tx, `DELETE FROM channels WHERE id = $1 AND audience = 'team'`, id); err != nil {
+			return err
+		}
+		return leaveEscalations(ctx, tx, id)
 	})
+}
+
+// leaveEscalations takes a channel that is gone out of the escalations of all endpoints.
+func leaveEscalations(ctx context.Context, tx pgx.Tx, channelID string) error {
+	type named struct {
+		id       string
+		alerting store.Alerting
+	}
+	found, err := query(ctx, tx, func(row pgx.CollectableRow) (n named, err error) {
+		err = row.Scan(&n.id, &n.alerting)
+		return n, err
+	}, `
+		SELECT id, alerting
+		FROM endpoints
+		WHERE strpos(alerting::text, $1) > 0
+		ORDER BY id
+		FOR NO KEY UPDATE`, channelID)
+	if err != nil {
+		return err
+	}
+	for _, n := range found {
+		_, err := tx.Exec(ctx, `UPDATE endpoints SET alerting = $2 WHERE id = $1`, n.id, n.alerting.Without(channelID))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Channel implements store.Store.
 func (db *DB) Channel(ctx context.Context, id string) (store.Channel, error) {
-	c, err := queryOne(ctx, db.pool, db.scanChannel, `SELECT `+channelColumns+` FROM channels c WHERE c.id = $1`, id)
+	c, err := queryOne(ctx, db.pool, db.scanChannel, `SELECT `+channelColumns+` FROM channels c WHERE c.id = $1 AND c.audience = 'team'`, id)
 	return c, explain("read channel", err)
 }
 
 // Channels implements store.Store.
 func (db *DB) Channels(ctx context.Context) ([]store.Channel, error) {
-	found, err := query(ctx, db.pool, db.scanChannel, `SELECT `+channelColumns+` FROM channels c ORDER BY c.name_key`)
+	found, err := query(ctx, db.pool, db.scanChannel, `
+		SELECT `+channelColumns+`
+		FROM channels c
+		WHERE c.audience = 'team'
+		ORDER BY c.name_key`)
 	return found, explain("list channels", err)
 }
 
@@ -94,7 +132,7 @@ func lockChannelName(ctx context.Context, tx pgx.Tx, c store.Channel) error {
 	if err := lock(ctx, tx, lockNames); err != nil {
 		return err
 	}
-	return refuse(ctx, tx, "name", `SELECT EXISTS (SELECT 1 FROM channels WHERE name_key = $1 AND id <> $2)`,
+	return refuse(ctx, tx, "name", `SELECT EXISTS (SELECT 1 FROM channels WHERE name_key = $1 AND id <> $2 AND audience = 'team')`,
 		store.Fold(c.Name), c.ID)
 }
 

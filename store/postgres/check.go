@@ -59,7 +59,7 @@ func packChecks(checks []store.Check, group map[string]*known, age int) (*packed
 	days := map[time.Time]bool{}
 	for _, c := range checks {
 		r := group[c.EndpointID].rows[c.Location]
-		packed, err := store.PackBare(c.Result, c.ScheduledAt)
+		packed, err := store.PackCheck(c)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +140,7 @@ func scanNumbered(row pgx.CollectableRow, numbered bool) (c store.Check, num int
 	if err := row.Scan(dest...); err != nil {
 		return c, 0, err
 	}
-	c.ID = store.CheckID(c.EndpointID, c.Location, c.ScheduledAt)
+	c.ID, c.Maintenance = store.CheckID(c.EndpointID, c.Location, c.ScheduledAt), store.Maintained(numbers)
 	if shape == nil { // its day is being let go of, or somebody dropped the shapes by hand
 		c.Result.StartedAt = c.ScheduledAt
 		c.Result.Verdict, _ = store.VerdictOf(verdict[0])

@@ -21,7 +21,7 @@ func (db *DB) CreateEndpoint(ctx context.Context, e store.Endpoint) (store.Endpo
 		if err := lock(ctx, tx, lockNames); err != nil {
 			return err
 		}
-		if err := checkChannels(ctx, tx, e.Channels); err != nil {
+		if err := checkNamed(ctx, tx, e); err != nil {
 			return err
 		}
 		if err := nameEndpoint(ctx, tx, &e); err != nil {
@@ -50,13 +50,15 @@ func (db *DB) UpdateEndpoint(ctx context.Context, slug string, change func(*stor
 		if after, err = store.EditEndpoint(before, change, at); err != nil || !before.Edited(after) {
 			return err
 		}
-		if err := checkChannels(ctx, tx, after.Channels); err != nil {
-			return err
-		}
-		if after.Name != before.Name {
+		if after.Name != before.Name || len(after.DependsOn) > 0 {
 			if err := lock(ctx, tx, lockNames); err != nil {
 				return err
 			}
+		}
+		if err := checkNamed(ctx, tx, after); err != nil {
+			return err
+		}
+		if after.Name != before.Name {
 			if err := checkName(ctx, tx, after); err != nil {
 				return err
 			}
@@ -75,14 +77,18 @@ func (db *DB) UpdateEndpoint(ctx context.Context, slug string, change func(*stor
 // DeleteEndpoint implements store.Store.
 func (db *DB) DeleteEndpoint(ctx context.Context, slug string) error {
 	return db.write(ctx, "delete endpoint", func(tx pgx.Tx) error {
-		nums, err := query(ctx, tx, pgx.RowTo[int32], `
-			SELECT p.num
-			FROM places p
-			JOIN endpoints e ON e.id = p.endpoint_id
-			WHERE e.slug = $1
-			FOR UPDATE`, slug)
+		k, err := db.lockStanding(ctx, tx, slug)
 		if err != nil {
 			return err
+		}
+		for _, t := range store.Depart(k.standing, store.ResolutionRecovered, time.Now()) {
+			if err := writeShared(ctx, tx, t); err != nil {
+				return err
+			}
+		}
+		nums := make([]int32, 0, len(k.rows))
+		for _, r := range k.rows {
+			nums = append(nums, r.num)
 		}
 		if err := execOne(ctx, tx, `DELETE FROM endpoints WHERE slug = $1`, slug); err != nil {
 			return err
@@ -185,6 +191,7 @@ const endpointColumns = `
 	e.timeout_ms, e.degraded_over_ms, e.confirm_failures, e.confirm_successes, e.confirm_after_ms,
 	e.public, e.paused, e.tags, e.options, e.contract_notices, e.locations, e.quorum,
 	ARRAY (SELECT ec.channel_id FROM endpoint_channels ec WHERE ec.endpoint_id = e.id ORDER BY ec.position),
+	e.alerting, ARRAY (SELECT ep.parent_id FROM endpoint_parents ep WHERE ep.endpoint_id = e.id ORDER BY ep.position), e.objectives,
 	e.created_at, e.updated_at`
 
 // endpointRow is an endpoint being scanned.
@@ -200,7 +207,7 @@ func (r *endpointRow) dest() []any {
 		&e.ID, &e.Slug, &e.Name, &e.Kind, &e.URL, &r.headers, &e.Request.Method, (*[]byte)(&e.Request.Params), &e.Schedule,
 		&r.timeout, &r.degradedOver, &e.Confirm.Failures, &e.Confirm.Successes, &r.confirmAfter,
 		&e.Public, &e.Paused, &e.Tags, &r.options, &e.ContractNotices, &e.Locations, &e.Quorum, &e.Channels,
-		&e.CreatedAt, &e.UpdatedAt,
+		&e.Alerting, &e.DependsOn, &e.Objectives, &e.CreatedAt, &e.UpdatedAt,
 	}
 }
 
@@ -362,11 +369,10 @@ func writeAmended(ctx context.Context, tx pgx.Tx, k *known, a store.Amended) err
 	if err != nil {
 		return err
 	}
-	if a.Resolve != nil {
-		resolveIncidents(&batch, []store.Incident{*a.Resolve})
-		insertNotices(&batch, a.Notices)
+	if err := send(ctx, tx, &batch); err != nil {
+		return err
 	}
-	return send(ctx, tx, &batch)
+	return writeTurns(ctx, tx, a.Turns)
 }
 
 // nameEndpoint gives e the name and slug it lacks, and makes sure that those it has are free.
@@ -424,22 +430,63 @@ func refuse(ctx context.Context, tx pgx.Tx, field, text string, args ...any) err
 	return nil
 }
 
-// checkChannels makes sure that the channels are there, and that they stay until the transaction ends.
-func checkChannels(ctx context.Context, tx pgx.Tx, ids []string) error {
-	clean := make([]string, 0, len(ids))
-	for _, id := range ids {
-		clean = append(clean, store.CleanText(id))
-	}
-	there, err := query(ctx, tx, pgx.RowTo[string], `
+// checkNamed makes sure that the channels and endpoints that e names are there, and that they stay until the transaction ends.
+func checkNamed(ctx context.Context, tx pgx.Tx, e store.Endpoint) error {
+	found, err := query(ctx, tx, pgx.RowTo[string], `
 		SELECT id
 		FROM channels
-		WHERE id = ANY ($1)
+		WHERE id = ANY ($1) AND audience = 'team'
 		ORDER BY id
-		FOR KEY SHARE`, clean)
+		FOR KEY SHARE`, cleanAll(slices.Concat(e.Channels, e.Alerting.Escalates())))
 	if err != nil {
 		return err
 	}
-	return store.ChannelProblems(ids, setOf(there))
+	there := setOf(found)
+	if err := store.ChannelProblems(e.Channels, there); err != nil {
+		return err
+	}
+	if err := store.EscalationProblems(e.Alerting, there); err != nil {
+		return err
+	}
+	return checkParents(ctx, tx, e)
+}
+
+// checkParents is called under the lock of names: two edits at once could make a circle that neither of them sees.
+func checkParents(ctx context.Context, tx pgx.Tx, e store.Endpoint) error {
+	if len(e.DependsOn) == 0 {
+		return nil
+	}
+	found, err := query(ctx, tx, pgx.RowTo[string], `
+		SELECT id
+		FROM endpoints
+		WHERE id = ANY ($1)
+		ORDER BY id
+		FOR KEY SHARE`, cleanAll(e.DependsOn))
+	if err != nil {
+		return err
+	}
+	rows, err := tx.Query(ctx, `
+		WITH RECURSIVE above AS (
+		    SELECT unnest($1::text[]) AS id
+		    UNION
+		    SELECT p.parent_id FROM above a JOIN endpoint_parents p ON p.endpoint_id = a.id
+		)
+		SELECT p.endpoint_id, p.parent_id
+		FROM above a
+		JOIN endpoint_parents p ON p.endpoint_id = a.id`, cleanAll(e.DependsOn))
+	if err != nil {
+		return err
+	}
+	behind := map[string][]string{}
+	var id, parent string
+	_, err = pgx.ForEachRow(rows, []any{&id, &parent}, func() error {
+		behind[id] = append(behind[id], parent)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return store.ParentProblems(e, setOf(found), behind)
 }
 
 func (db *DB) insertEndpoint(ctx context.Context, tx pgx.Tx, e store.Endpoint) error {
@@ -451,17 +498,18 @@ func (db *DB) insertEndpoint(ctx context.Context, tx pgx.Tx, e store.Endpoint) e
 		INSERT INTO endpoints (
 		    id, slug, name, name_key, search, kind, url, headers, request_method, request_params, schedule,
 		    timeout_ms, degraded_over_ms, confirm_failures, confirm_successes, confirm_after_ms,
-		    public, paused, tags, options, contract_notices, locations, quorum, created_at, updated_at
-		) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)`,
+		    public, paused, tags, options, contract_notices, locations, quorum, created_at, updated_at, alerting, objectives
+		) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25,
+		    $26, $27)`,
 		e.ID, e.Slug, e.Name, store.Fold(e.Name), e.SearchText(), e.Kind, e.URL, headers, e.Request.Method,
 		[]byte(e.Request.Params), e.Schedule,
 		store.Milliseconds(e.Timeout), store.Milliseconds(e.DegradedOver), e.Confirm.Failures, e.Confirm.Successes,
 		store.Milliseconds(e.Confirm.After), e.Public, e.Paused, notNil(e.Tags), options, e.ContractNotices,
-		notNil(e.Locations), e.Quorum, e.CreatedAt, e.UpdatedAt)
+		notNil(e.Locations), e.Quorum, e.CreatedAt, e.UpdatedAt, e.Alerting, objectivesOf(e))
 	if err != nil {
 		return err
 	}
-	return insertChannels(ctx, tx, e)
+	return insertNamed(ctx, tx, e)
 }
 
 func (db *DB) updateEndpoint(ctx context.Context, tx pgx.Tx, e store.Endpoint) error {
@@ -474,19 +522,27 @@ func (db *DB) updateEndpoint(ctx context.Context, tx pgx.Tx, e store.Endpoint) e
 		SET name = $2, name_key = $3, search = $4, kind = $5, url = $6, headers = $7, request_method = $8,
 		    request_params = $9, schedule = $10, timeout_ms = $11, degraded_over_ms = $12, confirm_failures = $13,
 		    confirm_successes = $14, confirm_after_ms = $15, public = $16, paused = $17, tags = $18, options = $19,
-		    contract_notices = $20, updated_at = $21, locations = $22, quorum = $23
+		    contract_notices = $20, updated_at = $21, locations = $22, quorum = $23, alerting = $24, objectives = $25
 		WHERE id = $1`,
 		e.ID, e.Name, store.Fold(e.Name), e.SearchText(), e.Kind, e.URL, headers, e.Request.Method, []byte(e.Request.Params),
 		e.Schedule, store.Milliseconds(e.Timeout), store.Milliseconds(e.DegradedOver), e.Confirm.Failures,
 		e.Confirm.Successes, store.Milliseconds(e.Confirm.After), e.Public, e.Paused, notNil(e.Tags), options,
-		e.ContractNotices, e.UpdatedAt, notNil(e.Locations), e.Quorum)
+		e.ContractNotices, e.UpdatedAt, notNil(e.Locations), e.Quorum, e.Alerting, objectivesOf(e))
 	if err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, `DELETE FROM endpoint_channels WHERE endpoint_id = $1`, e.ID); err != nil {
 		return err
 	}
-	return insertChannels(ctx, tx, e)
+	if _, err := tx.Exec(ctx, `DELETE FROM endpoint_parents WHERE endpoint_id = $1`, e.ID); err != nil {
+		return err
+	}
+	return insertNamed(ctx, tx, e)
+}
+
+// objectivesOf returns an empty array rather than null.
+func objectivesOf(e store.Endpoint) []store.Objective {
+	return append([]store.Objective{}, e.Objectives...)
 }
 
 // sealed returns the columns of e that nobody can read without the key.
@@ -501,10 +557,18 @@ func (db *DB) sealed(e store.Endpoint) (headers, options []byte, err error) {
 // notNil returns an empty array rather than NULL.
 func notNil(texts []string) []string { return append([]string{}, texts...) }
 
-func insertChannels(ctx context.Context, tx pgx.Tx, e store.Endpoint) error {
+// insertNamed keeps which channels and endpoints e names.
+func insertNamed(ctx context.Context, tx pgx.Tx, e store.Endpoint) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO endpoint_channels (endpoint_id, channel_id, position)
 		SELECT $1, channel.id, channel.position
 		FROM unnest($2::text[]) WITH ORDINALITY channel (id, position)`, e.ID, e.Channels)
+	if err != nil || len(e.DependsOn) == 0 {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
+		INSERT INTO endpoint_parents (endpoint_id, parent_id, position)
+		SELECT $1, parent.id, parent.position
+		FROM unnest($2::text[]) WITH ORDINALITY parent (id, position)`, e.ID, e.DependsOn)
 	return err
 }

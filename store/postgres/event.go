@@ -71,26 +71,23 @@ func (db *DB) Events(ctx context.Context, f store.EventFilter) (store.Page[store
 		w.and(`(v.at, v.id) < (?, ?)`, at, id)
 	}
 	limit := store.PageLimit(f.Limit)
-	scan := func(row pgx.CollectableRow) (ev store.Event, err error) {
-		err = row.Scan(eventDest(&ev)...)
-		return ev, err
-	}
 	text := `
 		SELECT ` + eventColumns + `
 		FROM events v
 		` + w.String() + `
 		ORDER BY v.at DESC, v.id DESC
 		LIMIT ` + w.arg(limit+1)
-	found, err := query(ctx, db.pool, scan, text, w.args...)
+	found, err := query(ctx, db.pool, scanEvent, text, w.args...)
 	if err != nil {
 		return store.Page[store.Event]{}, explain("list events", err)
 	}
 	return store.PageOf(found, limit, func(ev store.Event) string { return store.TimeCursor(eventList, ev.At, ev.ID) }), nil
 }
 
-// eventColumns are what eventDest takes, of events v.
+// eventColumns are what scanEvent scans, of events v.
 const eventColumns = `v.id, COALESCE(v.endpoint_id, ''), v.at, v.kind, v.severity, v.title, v.data`
 
-func eventDest(ev *store.Event) []any {
-	return []any{&ev.ID, &ev.EndpointID, &ev.At, &ev.Kind, &ev.Severity, &ev.Title, (*[]byte)(&ev.Data)}
+func scanEvent(row pgx.CollectableRow) (ev store.Event, err error) {
+	err = row.Scan(&ev.ID, &ev.EndpointID, &ev.At, &ev.Kind, &ev.Severity, &ev.Title, (*[]byte)(&ev.Data))
+	return ev, err
 }

@@ -315,7 +315,7 @@ func callsOf(h *history, db *postgres.DB) []call {
 		{name: "Incident", do: func(ctx context.Context) error { return second(db.Incident(ctx, incident)) }},
 		{name: "PendingNotices", do: func(ctx context.Context) error { return second(db.PendingNotices(ctx)) }},
 		{name: "LeaseNotices", do: func(ctx context.Context) (err error) {
-			delivered, err = db.LeaseNotices(ctx, now.Add(time.Minute), time.Minute, 10)
+			delivered, err = db.LeaseNotices(ctx, "me", now.Add(time.Minute), time.Minute, 10)
 			kinds := map[store.NoticeKind]bool{}
 			for _, d := range delivered {
 				kinds[d.Notice.Kind] = true

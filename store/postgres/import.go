@@ -515,7 +515,7 @@ type cell struct {
 	number  *float64
 	flag    *bool
 	time    *time.Time
-	texts   []string
+	texts   *[]string
 }
 
 func (c *cell) dest(kind store.CopyKind) any {
@@ -545,7 +545,7 @@ func (c *cell) value(kind store.CopyKind) any {
 		}
 		return c.bytes
 	case store.CopyTexts:
-		return c.texts
+		return valueOf(c.texts)
 	case store.CopyInteger:
 		return valueOf(c.integer)
 	case store.CopyNumber:

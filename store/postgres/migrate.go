@@ -19,6 +19,8 @@ const (
 	// held while partitions are made or dropped
 	lockPartitions = 0x726f6c6c_00000004
 	lockAnnounce   = 0x726f6c6c_00000005 // held from finding that nobody has said a thing until it is said
+	// with the hash of a subject beside it: held while an incident of it is written that no place guards
+	lockSubjects = 0x726f6c6c
 )
 
 // lock takes an advisory lock until the transaction ends.

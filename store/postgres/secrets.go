@@ -51,10 +51,13 @@ func forgetSecrets(ctx context.Context, tx pgx.Tx, sealer *store.Sealer) (forgot
 		return store.Forgotten{}, err
 	}
 	forgotten.Channels, err = query(ctx, tx, pgx.RowTo[string], `
-		UPDATE channels
-		SET secrets = NULL, broken = $1, broken_at = now(), updated_at = now()
-		WHERE secrets IS NOT NULL
-		RETURNING name`, store.WhyForgotten)
+		WITH forgotten AS (
+		    UPDATE channels
+		    SET secrets = NULL, broken = $1, broken_at = now(), updated_at = now()
+		    WHERE secrets IS NOT NULL
+		    RETURNING name, audience
+		)
+		SELECT name FROM forgotten WHERE audience = 'team'`, store.WhyForgotten)
 	slices.Sort(forgotten.Endpoints)
 	slices.Sort(forgotten.Channels)
 	return forgotten, err

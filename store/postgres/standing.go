@@ -29,7 +29,8 @@ type rows struct {
 // memory keeps standings between groups, so that recording a check reads nothing. Whoever changes an endpoint or a place
 // raises the versions of its places, and a standing that was overtaken keeps its group from being written.
 //
-// Endpoints with several places are not kept: others write there as well.
+// Endpoints with several places are not kept: others write there as well. Nor are those that are in an incident together with
+// others, who write to it.
 type memory struct {
 	mu       sync.Mutex
 	standing map[string]*remembered // guarded by mu: by endpoint id
@@ -60,10 +61,15 @@ func (m *memory) put(group map[string]*known) {
 		m.standing = map[string]*remembered{}
 	}
 	for id, k := range group {
-		if len(k.rows) == 1 && len(k.standing.Places) == 1 && len(m.standing) < maxKnown {
+		if len(k.rows) == 1 && len(k.standing.Places) == 1 && !k.shares() && len(m.standing) < maxKnown {
 			m.standing[id] = remember(k)
 		}
 	}
+}
+
+// shares reports whether the endpoint is in an incident that others may be in as well.
+func (k *known) shares() bool {
+	return slices.ContainsFunc(k.standing.Others, func(i store.Incident) bool { return i.Kind.Shared() })
 }
 
 // remembered is a known endpoint with one place in a third of the memory, for there are tens of thousands: of the endpoint it
@@ -75,17 +81,26 @@ type remembered struct {
 	channels, locations     []string
 	quorum                  int
 	paused, contractNotices bool
+	alerting                *store.Alerting // nil: the default, as of most
 
 	version int32
 	status  store.Status // of the whole, as the next two
 	since   time.Time
 	failure *probe.Failure
-	open    *store.Incident
+	course  *course // nil: there is nothing, as of most
 
 	location string
 	state    store.State
 	hour     hour
 	rows     rows
+}
+
+// course is what is remembered of incidents.
+type course struct {
+	flips  []time.Time
+	hushed *store.Hushed
+	open   *store.Incident
+	others []store.Incident
 }
 
 // hour is a roll-up without its names.
@@ -98,13 +113,20 @@ type hour struct {
 
 func remember(k *known) *remembered {
 	e, whole, p := &k.standing.Endpoint, &k.standing.State, &k.standing.Places[0]
-	return &remembered{
+	r := &remembered{
 		slug: e.Slug, schedule: e.Schedule, timeout: e.Timeout, confirm: e.Confirm, channels: e.Channels, locations: e.Locations,
 		quorum: e.Quorum, paused: e.Paused, contractNotices: e.ContractNotices,
-		version: k.version, status: whole.Status, since: whole.Since, failure: whole.Failure, open: k.standing.Open,
+		version: k.version, status: whole.Status, since: whole.Since, failure: whole.Failure,
 		location: p.Location, state: p.State, hour: hour{p.Hour.Begin, p.Hour.Counts, p.Hour.Classes, p.Hour.Latencies},
 		rows: *k.rows[p.Location],
 	}
+	if a := e.Alerting; a.Notify != nil || a.UnknownAfter != 0 || a.RemindEvery != 0 || a.FlapChanges != 0 || a.Escalation != nil {
+		r.alerting = &a
+	}
+	if s := k.standing; s.Open != nil || len(s.Others) > 0 || len(whole.Flips) > 0 || whole.Hushed != nil {
+		r.course = &course{whole.Flips, whole.Hushed, s.Open, s.Others}
+	}
+	return r
 }
 
 func (r *remembered) known(id string) *known {
@@ -115,19 +137,25 @@ func (r *remembered) known(id string) *known {
 			Counts: r.hour.counts, Classes: r.hour.classes, Latencies: r.hour.latencies,
 		}
 	}
-	return &known{
+	k := &known{
 		standing: &store.Standing{
 			Endpoint: store.Endpoint{
 				ID: id, Slug: r.slug, Schedule: r.schedule, Timeout: r.timeout, Confirm: r.confirm, Channels: r.channels,
 				Locations: r.locations, Quorum: r.quorum, Paused: r.paused, ContractNotices: r.contractNotices,
 			},
 			State:  store.State{Status: r.status, Since: r.since, Failure: r.failure},
-			Open:   r.open,
 			Places: []store.Place{place},
 		},
 		version: r.version,
 		rows:    map[string]*rows{r.location: &r.rows},
 	}
+	if s := k.standing; r.course != nil {
+		s.State.Flips, s.State.Hushed, s.Open, s.Others = r.course.flips, r.course.hushed, r.course.open, r.course.others
+	}
+	if r.alerting != nil {
+		k.standing.Endpoint.Alerting = *r.alerting
+	}
+	return k
 }
 
 // load reads where the endpoints of the checks stand that are not in group, and puts it there. Versions are read before what
@@ -243,9 +271,13 @@ func readStandings(batch *pgx.Batch, ids []string, standings map[string]*store.S
 	})
 	batch.Queue(openIncidents, ids).Query(func(rows pgx.Rows) error {
 		found, err := collect(rows, scanOpenIncident)
-		for _, incident := range found {
-			if s := standings[incident.EndpointID]; s != nil {
-				s.Open = &incident
+		for _, o := range found {
+			switch s := standings[o.whose]; {
+			case s == nil:
+			case o.incident.Kind == store.IncidentEndpoint:
+				s.Open = &o.incident
+			default:
+				s.Others = append(s.Others, o.incident)
 			}
 		}
 		return err

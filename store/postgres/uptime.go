@@ -14,12 +14,12 @@ import (
 // Uptime implements store.Store.
 func (db *DB) Uptime(ctx context.Context, endpointID string, grain store.Grain, from, to time.Time) ([]store.Rollup, error) {
 	found, err := query(ctx, db.pool, scanRollup, `
-		SELECT p.endpoint_id, p.location, u.begin, u.up, u.degraded, u.down, u.gated, u.unknown, u.classes, u.latencies, NULL::bytea
+		SELECT p.endpoint_id, p.location, u.begin, u.up, u.degraded, u.down, u.gated, u.unknown, u.maintenance, u.classes, u.latencies, NULL::bytea
 		FROM places p
 		JOIN (`+rollups(grain)+`) u ON u.place = p.num
 		WHERE p.endpoint_id = $1 AND u.key >= $2 AND u.key < $3
 		UNION ALL
-		SELECT p.endpoint_id, p.location, p.hour, 0, 0, 0, 0, 0, NULL, NULL, p.sums
+		SELECT p.endpoint_id, p.location, p.hour, 0, 0, 0, 0, 0, 0, NULL, NULL, p.sums
 		FROM places p
 		WHERE p.endpoint_id = $1 AND p.hour >= $4 AND p.hour < $5`,
 		store.CleanText(endpointID), keyOf(grain, from), keyOf(grain, to), firstOf(grain, from), firstOf(grain, to))
@@ -34,10 +34,10 @@ func rollups(g store.Grain) string {
 	if g == store.Daily {
 		return `
 			SELECT place, day AS key, day::timestamp AT TIME ZONE 'UTC' AS begin,
-			       up, degraded, down, gated, unknown, classes, latencies
+			       up, degraded, down, gated, unknown, maintenance, classes, latencies
 			FROM uptime_days`
 	}
-	return `SELECT place, hour AS key, hour AS begin, up, degraded, down, gated, unknown, classes, latencies FROM uptime_hours`
+	return `SELECT place, hour AS key, hour AS begin, up, degraded, down, gated, unknown, maintenance, classes, latencies FROM uptime_hours`
 }
 
 // firstOf returns a bound of a stretch of time for the running hour, which counts in its day: that of the first day that
@@ -66,7 +66,7 @@ func scanRollup(row pgx.CollectableRow) (store.Rollup, error) {
 	var r store.Rollup
 	var classes, latencies, sums []byte
 	c := &r.Counts
-	err := row.Scan(&r.EndpointID, &r.Location, &r.Begin, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown, &classes, &latencies, &sums)
+	err := row.Scan(&r.EndpointID, &r.Location, &r.Begin, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown, &c.Maintenance, &classes, &latencies, &sums)
 	if err != nil {
 		return store.Rollup{}, err
 	}
@@ -81,17 +81,18 @@ func scanRollup(row pgx.CollectableRow) (store.Rollup, error) {
 // Counts implements store.Store.
 func (db *DB) Counts(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) (map[string]store.Counts, error) {
 	rows, err := db.pool.Query(ctx, `
-		SELECT p.endpoint_id, u.up, u.degraded, u.down, u.gated, u.unknown, NULL::bytea
+		SELECT p.endpoint_id, u.up, u.degraded, u.down, u.gated, u.unknown, u.maintenance, NULL::bytea
 		FROM places p
 		CROSS JOIN LATERAL ( -- one place at a time, by its key
-		    SELECT SUM(u.up) AS up, SUM(u.degraded) AS degraded, SUM(u.down) AS down, SUM(u.gated) AS gated, SUM(u.unknown) AS unknown
+		    SELECT SUM(u.up) AS up, SUM(u.degraded) AS degraded, SUM(u.down) AS down, SUM(u.gated) AS gated, SUM(u.unknown) AS unknown,
+		           SUM(u.maintenance) AS maintenance
 		    FROM (`+rollups(grain)+`) u
 		    WHERE u.place = p.num AND u.key >= $2
 		    HAVING COUNT(*) > 0
 		) u
 		WHERE p.endpoint_id = ANY ($1)
 		UNION ALL
-		SELECT p.endpoint_id, 0, 0, 0, 0, 0, p.sums
+		SELECT p.endpoint_id, 0, 0, 0, 0, 0, 0, p.sums
 		FROM places p
 		WHERE p.endpoint_id = ANY ($1) AND p.hour >= $3`, cleanAll(endpointIDs), keyOf(grain, from), firstOf(grain, from))
 	if err != nil {
@@ -101,7 +102,7 @@ func (db *DB) Counts(ctx context.Context, endpointIDs []string, grain store.Grai
 	var id string
 	var c store.Counts
 	var sums []byte
-	_, err = pgx.ForEachRow(rows, []any{&id, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown, &sums}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&id, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown, &c.Maintenance, &sums}, func() error {
 		if sums != nil {
 			var err error
 			if c, err = store.CountsOf(sums); err != nil {
@@ -177,7 +178,7 @@ func readSums(batch *pgx.Batch, g store.Grain, into map[sumKey]*store.Rollup) {
 		keys, begins = `unnest($1::integer[], $2::date[]) v (place, key)`, any(days)
 	}
 	batch.Queue(`
-		SELECT u.place, u.begin, u.up, u.degraded, u.down, u.gated, u.unknown, u.classes, u.latencies
+		SELECT u.place, u.begin, u.up, u.degraded, u.down, u.gated, u.unknown, u.maintenance, u.classes, u.latencies
 		FROM `+keys+`
 		JOIN (`+rollups(g)+`) u ON u.place = v.place AND u.key = v.key`, places, begins).Query(func(rows pgx.Rows) error {
 		var num int32
@@ -185,7 +186,7 @@ func readSums(batch *pgx.Batch, g store.Grain, into map[sumKey]*store.Rollup) {
 		var r store.Rollup
 		var classes, latencies []byte
 		c := &r.Counts
-		_, err := pgx.ForEachRow(rows, []any{&num, &begin, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown, &classes, &latencies}, func() (err error) {
+		_, err := pgx.ForEachRow(rows, []any{&num, &begin, &c.Up, &c.Degraded, &c.Down, &c.Gated, &c.Unknown, &c.Maintenance, &classes, &latencies}, func() (err error) {
 			kept := store.Rollup{Counts: r.Counts}
 			if kept.Classes, err = store.DecodeClasses(classes); err != nil {
 				return err
@@ -209,7 +210,7 @@ func putRollups(batch *pgx.Batch, g store.Grain, rollups map[sumKey]*store.Rollu
 	if len(rollups) == 0 {
 		return nil
 	}
-	var places, up, degraded, down, gated, unknown []int32
+	var places, up, degraded, down, gated, unknown, maintenance []int32
 	var hours []time.Time
 	var days []pgtype.Date
 	var allClasses []string
@@ -227,6 +228,7 @@ func putRollups(batch *pgx.Batch, g store.Grain, rollups map[sumKey]*store.Rollu
 		places, hours, days = append(places, key.place), append(hours, key.at()), append(days, pgDate(key.at()))
 		up, degraded, down = append(up, int32(c.Up)), append(degraded, int32(c.Degraded)), append(down, int32(c.Down)) //nolint:gosec // of a day at most
 		gated, unknown = append(gated, int32(c.Gated)), append(unknown, int32(c.Unknown))                              //nolint:gosec // of a day at most
+		maintenance = append(maintenance, int32(c.Maintenance))                                                        //nolint:gosec // of a day at most
 		allClasses, allLatencies = append(allClasses, string(classes)), append(allLatencies, latencies)
 	}
 	table, key, kind, begins := "uptime_hours", "hour", "timestamptz", any(hours)
@@ -234,15 +236,15 @@ func putRollups(batch *pgx.Batch, g store.Grain, rollups map[sumKey]*store.Rollu
 		table, key, kind, begins = "uptime_days", "day", "date", any(days)
 	}
 	batch.Queue(`
-		INSERT INTO `+table+` (place, `+key+`, up, degraded, down, gated, unknown, classes, latencies)
-		SELECT v.place, v.begin, v.up, v.degraded, v.down, v.gated, v.unknown, NULLIF(v.classes, '')::json, v.latencies
+		INSERT INTO `+table+` (place, `+key+`, up, degraded, down, gated, unknown, maintenance, classes, latencies)
+		SELECT v.place, v.begin, v.up, v.degraded, v.down, v.gated, v.unknown, v.maintenance, NULLIF(v.classes, '')::json, v.latencies
 		FROM unnest($1::integer[], $2::`+kind+`[], $3::integer[], $4::integer[], $5::integer[], $6::integer[], $7::integer[],
-		            $8::text[], $9::bytea[])
-		     v (place, begin, up, degraded, down, gated, unknown, classes, latencies)
+		            $8::integer[], $9::text[], $10::bytea[])
+		     v (place, begin, up, degraded, down, gated, unknown, maintenance, classes, latencies)
 		ON CONFLICT (place, `+key+`) DO UPDATE
 		SET up = excluded.up, degraded = excluded.degraded, down = excluded.down, gated = excluded.gated,
-		    unknown = excluded.unknown, classes = excluded.classes, latencies = excluded.latencies`,
-		places, begins, up, degraded, down, gated, unknown, allClasses, allLatencies)
+		    unknown = excluded.unknown, maintenance = excluded.maintenance, classes = excluded.classes, latencies = excluded.latencies`,
+		places, begins, up, degraded, down, gated, unknown, maintenance, allClasses, allLatencies)
 	return nil
 }
 
@@ -260,7 +262,7 @@ func addDays(ctx context.Context, tx pgx.Tx) error {
 	}
 	for _, num := range nums {
 		hours, err := query(ctx, tx, scanRollup, `
-			SELECT p.endpoint_id, p.location, u.hour, u.up, u.degraded, u.down, u.gated, u.unknown, u.classes, u.latencies, NULL::bytea
+			SELECT p.endpoint_id, p.location, u.hour, u.up, u.degraded, u.down, u.gated, u.unknown, u.maintenance, u.classes, u.latencies, NULL::bytea
 			FROM places p
 			JOIN uptime_hours u ON u.place = p.num
 			WHERE p.num = $1`, num)
