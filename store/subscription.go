@@ -126,7 +126,7 @@ func (s Subscription) Validate() error {
 type SubscriptionFilter struct {
 	UserID     string
 	PublicOnly bool
-	Address    string // of email, in any case
+	Address    string // an email address or a URL, in any case
 	Since      time.Time
 	Limit      int
 	Cursor     string

@@ -139,7 +139,7 @@ func whereSubscriptions(f store.SubscriptionFilter) (where, error) {
 		w.and(`u.user_id IS NULL`)
 	}
 	if f.Address != "" {
-		w.and(`u.address_hash = ? AND c.type = ?`, store.AddressHash(f.Address), store.ChannelEmail)
+		w.and(`u.address_hash = ?`, store.AddressHash(f.Address))
 	}
 	if !f.Since.IsZero() {
 		w.and(`u.created_at >= ?`, f.Since.UnixMicro())
