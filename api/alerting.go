@@ -191,10 +191,25 @@ func (in alertingInput) onto(e *store.Endpoint, duration func(to *time.Duration,
 	set(&e.Alerting.Escalation, in.Escalation)
 	set(&e.DependsOn, in.parents)
 	set(&e.Objectives, in.Objectives)
+	e.Alerting = undefaulted(e.Alerting)
 	if in.parents != nil && e.ID != "" && slices.Contains(*in.parents, e.ID) {
 		return []probe.Problem{{Field: "depends_on", Message: "names the endpoint itself"}}
 	}
 	return nil
+}
+
+// undefaulted returns a with the zero value for what is the default anyway: an answer that is sent back changes nothing.
+func undefaulted(a store.Alerting) store.Alerting {
+	if slices.Equal(a.Notify, store.DefaultNotify()) {
+		a.Notify = nil
+	}
+	if a.UnknownAfter == store.DefaultUnknownAfter {
+		a.UnknownAfter = 0
+	}
+	if a.FlapChanges == store.DefaultFlapChanges {
+		a.FlapChanges = 0
+	}
+	return a
 }
 
 func readAlerting(m *members) alertingInput {

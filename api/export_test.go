@@ -72,6 +72,9 @@ func DrawBadgeForTest(label, message string, n uint8) []byte {
 	return badge{label, message, badgeGrey}.draw(styles[int(n)%len(styles)])
 }
 
+// IncidentKindsForTest are the kinds that a list of incidents can be asked for.
+var IncidentKindsForTest = incidentKinds
+
 // SameAddress is sameAddress.
 var SameAddress = sameAddress
 

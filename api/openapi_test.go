@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"gopkg.in/yaml.v3"
@@ -142,6 +143,10 @@ func TestTheWordsOfTheDescriptionAreThoseOfTheProgram(t *testing.T) {
 	check("Verdict", enum("Verdict"), texts(probe.Verdicts()))
 	check("Status", enum("Status"), texts(store.Statuses()))
 	check("Kind", enum("Kind"), texts(probe.Kinds()))
+	check("Severity", enum("Severity"), texts(store.Severities()))
+	check("IncidentKind", enum("IncidentKind"), texts(api.IncidentKindsForTest))
+	attempt, _ := schemas["Attempt"].(map[string]any)["properties"].(map[string]any)["outcome"].(map[string]any)
+	check("outcome", attempt["enum"], []string{store.OutcomeSent, store.OutcomePassed, store.OutcomeRetry, store.OutcomeFailed})
 	var types []string
 	for _, spec := range store.ChannelSpecs() {
 		types = append(types, string(spec.Type))
@@ -199,13 +204,13 @@ func (v validator) check(reply reply, schema map[string]any) {
 
 // A whole story is told over the API, and every answer is held against its description.
 func TestAnswersAreAsDescribed(t *testing.T) {
-	r := start(t, func(c *api.Config) { c.PreviewTemplate = func(text, _ string) (string, error) { return text, nil } })
+	r := start(t, withObjectives, func(c *api.Config) { c.PreviewTemplate = func(text, _ string) (string, error) { return text, nil } })
 	d := readDescription(t)
 	v := validator{t, d.schemas()}
 	checked := map[string]bool{}
-	ask := func(method, path, template, body string, status int) reply {
+	ask := func(method, path, template, body string, status int, options ...option) reply {
 		t.Helper()
-		reply := r.ask(method, path, body).want(status)
+		reply := r.ask(method, path, body, options...).want(status)
 		operation, _ := d.Paths[template][strings.ToLower(method)].(map[string]any)
 		schema := d.schemaOf(operation, status)
 		if schema == nil {
@@ -221,7 +226,12 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	ask("POST", endpoints, endpoints, `{"url": "https://a.example", "name": "A", "public": true, "tags": ["x"], "channels": ["`+id+`"],
 		"kind": "jsonrpc", "request": {"method": "ping", "params": [1, {"a": null}]}, "headers": [{"name": "X-A", "value": "b", "secret": false}, {"name": "X-B", "value": "c"}],
 		"tls": {"insecure": true, "expiry_warning": "24h"}, "oauth": {"client_id": "me", "client_secret": "x", "scopes": ["y"]},
-		"ip_version": "4", "http_version": "1.1", "contract_notices": true, "locations": ["default", "fra"], "quorum": 2}`, 201)
+		"ip_version": "4", "http_version": "1.1", "contract_notices": true, "locations": ["default", "fra"], "quorum": 2,
+		"notify": ["degraded", "down"], "unknown_after": "1h", "remind_every": "30m", "flap_changes": 4,
+		"escalation": [{"after": "10m", "channels": ["`+id+`"]}],
+		"objectives": [{"name": "availability", "target": 99.9}, {"name": "fast", "target": 95, "days": 7, "under": "800ms", "notify": false}]}`, 201)
+	ask("POST", endpoints, endpoints, `{"url": "https://behind.example", "name": "Behind", "depends_on": ["a"]}`, 201)
+	ask("GET", endpoints+"/a/objectives", one+"/objectives", "", 200)
 	ask("GET", endpoints+"/a", one, "", 200)
 	ask("GET", endpoints+"/a/uptime", one+"/uptime", "", 200)
 	ask("POST", "/api/v1/check", "/api/v1/check", `{"url": "https://a.example"}`, 200)
@@ -268,7 +278,30 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	ask("PATCH", "/api/v1/channels/"+id, "/api/v1/channels/{id}", `{"name": "ops 2"}`, 200)
 	ask("GET", "/api/v1/channels", "/api/v1/channels", "", 200)
 	ask("POST", "/api/v1/channels/preview", "/api/v1/channels/preview", `{"type": "email", "kind": "resolved", "template": "x"}`, 200)
-	for _, kind := range []string{"status", "uptime", "latency"} {
+	announced := ask("POST", "/api/v1/incidents", "/api/v1/incidents", `{"title": "Slow", "text": "We look.", "endpoints": ["a"]}`, 201)
+	const acts = "/api/v1/incidents/{id}/acts"
+	about := strings.Replace(acts, "{id}", announced.object()["id"].(string), 1)
+	ask("POST", about, acts, `{"act": "acknowledge"}`, 200)
+	ask("POST", about, acts, `{"act": "snooze", "for": "1h"}`, 200)
+	ask("POST", about, acts, `{"act": "comment", "text": "Soon.", "public": true}`, 200)
+	ask("POST", about, acts, `{"act": "resolve"}`, 200)
+	ask("POST", about, acts, `{"act": "resolve"}`, 409)
+	const maintenance = "/api/v1/maintenance"
+	planned := ask("POST", maintenance, maintenance, `{"title": "Upgrade", "starts_at": "2026-01-01T00:00:00Z", "schedule": "0 3 * * 0",
+		"duration": "30m", "endpoints": ["a"], "tags": ["x"], "public": true}`, 201)
+	plan := maintenance + "/" + planned.object()["id"].(string)
+	ask("GET", plan, maintenance+"/{id}", "", 200)
+	ask("PATCH", plan, maintenance+"/{id}", `{"schedule": null, "duration": null, "starts_at": "`+at(-time.Hour)+`", "ends_at": "`+at(time.Hour)+`"}`, 200)
+	ask("GET", maintenance, maintenance, "", 200)
+	ask("GET", "/api/v1/status", "/api/v1/status", "", 200)
+	const subscriptions = "/api/v1/subscriptions"
+	ask("POST", subscriptions, subscriptions, `{"type": "email", "to": "ada@example.com", "tags": ["x"], "severities": ["down"], "quiet": {"from": "22:00", "to": "07:00"}}`, 201, r.loggedIn())
+	ask("POST", subscriptions, subscriptions, `{"type": "slack", "webhook_url": "https://hooks.slack.example/1", "all": true}`, 201, r.loggedIn())
+	ask("GET", subscriptions, subscriptions, "", 200)
+	ask("GET", subscriptions, subscriptions, "", 200, r.loggedIn())
+	r.deliver(false)
+	ask("GET", "/api/v1/channels/"+id+"/deliveries", "/api/v1/channels/{id}/deliveries", "", 200)
+	for _, kind := range []string{"status", "uptime", "latency", "slo"} {
 		ask("GET", "/badge/a/"+kind+".json", "/badge/{slug}/"+kind+".json", "", 200)
 	}
 	ask("GET", "/api/v2/incidents.json", "/api/v2/incidents.json", "", 200)

@@ -75,7 +75,9 @@ func (r *replicated) Incidents(ctx context.Context, f store.IncidentFilter) (sto
 }
 
 func (r *replicated) Maintenances(ctx context.Context, after time.Time) ([]store.Maintenance, error) {
-	return either(ctx, r, func(ctx context.Context, from reader) ([]store.Maintenance, error) { return from.Maintenances(ctx, after) })
+	return either(ctx, r, func(ctx context.Context, from reader) ([]store.Maintenance, error) {
+		return from.Maintenances(ctx, after)
+	})
 }
 
 func (r *replicated) Uptime(ctx context.Context, endpointID string, grain store.Grain, from, to time.Time) ([]store.Rollup, error) {

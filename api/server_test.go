@@ -45,6 +45,16 @@ type rollcall struct {
 	result  probe.Result   // guarded by mu: what the next probe sees
 	tested  error          // guarded by mu: what a channel test ends with
 	backlog int            // guarded by mu
+	woken   int            // guarded by mu: how often the dispatcher was
+}
+
+// windows is when a maintenance is under way.
+func windows(m store.Maintenance, from, until time.Time) [][2]time.Time {
+	var all [][2]time.Time
+	for _, w := range scheduler.Windows(m, from, until) {
+		all = append(all, [2]time.Time{w.Begin, w.End})
+	}
+	return all
 }
 
 // start returns a rollcall that sees a healthy MCP server wherever it looks. edits change its configuration.
@@ -71,6 +81,8 @@ func start(t *testing.T, edits ...func(*api.Config)) *rollcall {
 		CheckNow:    r.checkNow,
 		Changed:     r.noteChange,
 		Period:      scheduler.Period,
+		Windows:     windows,
+		Noticed:     func() { locked(r, func() int { r.woken++; return 0 }) },
 		TestChannel: func(context.Context, store.Channel) error { return locked(r, func() error { return r.tested }) },
 		Backlog:     func() int { return locked(r, func() int { return r.backlog }) },
 	}

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -317,6 +319,11 @@ func apply(ctx context.Context, db store.Store, std stdio, path string) error {
 		return err
 	}
 	registrar := api.NewRegistrar(db, scheduler.Period)
+	for _, doc := range docs {
+		if err := registrar.Expect(ctx, doc); err != nil {
+			return err
+		}
+	}
 	plans := make([]api.Planned, len(docs))
 	mistakes := doubles(docs)
 	for i, doc := range docs {
@@ -330,19 +337,31 @@ func apply(ctx context.Context, db store.Store, std stdio, path string) error {
 		}
 		mistakes = append(mistakes, usage.error)
 	}
+	circles, err := registrar.Circles(ctx, plans)
+	if err != nil {
+		return err
+	}
+	for _, i := range slices.Sorted(maps.Keys(circles)) {
+		mistakes = append(mistakes, mistakesOr(circles[i], fmt.Sprintf("endpoints[%d]: ", i)))
+	}
 	if len(mistakes) > 0 {
 		return usageError{errors.Join(mistakes...)}
 	}
+	slugs := make([]string, len(plans))
 	for i, plan := range plans {
 		o, err := registrar.Do(ctx, plan)
 		if err != nil {
 			return mistakesOr(err, fmt.Sprintf("endpoints[%d]: ", i))
 		}
+		slugs[i] = o.Slug
 		verb := "changed"
 		if plan.Slug == "" {
 			verb = "registered"
 		}
 		fmt.Fprintf(std.out, "%s is %s\n", o.Slug, verb)
+	}
+	if i, err := registrar.Relate(ctx, plans, slugs); err != nil {
+		return mistakesOr(err, fmt.Sprintf("endpoints[%d]: ", i))
 	}
 	return nil
 }
