@@ -286,16 +286,21 @@ func dependents(ctx context.Context, tx *sql.Tx, d store.Delivery) ([]string, er
 		ORDER BY e.name_key`, d.Endpoint.ID, publicOnly)
 }
 
+// behindSoon is how long after an endpoint one that it stands behind may be found down.
+const behindSoon = time.Minute
+
 // behindUntil returns store.Delivery.BehindUntil.
 func behindUntil(ctx context.Context, tx *sql.Tx, i store.Incident, now time.Time) (until time.Time, err error) {
 	err = tx.QueryRowContext(ctx, `
-		SELECT MAX(COALESCE(above.resolved_at, ?))
+		SELECT MAX(COALESCE(above.resolved_at, CASE above.severity WHEN 'down' THEN ?1 ELSE (
+		    SELECT MAX(t.at) FROM incident_entries t WHERE t.incident_id = above.id AND t.severity <> ''
+		) END))
 		FROM endpoint_parents p
 		JOIN incidents above ON above.endpoint_id = p.parent_id AND above.kind = 'endpoint'
-		WHERE p.endpoint_id = ? AND (
+		WHERE p.endpoint_id = ?2 AND (
 		    above.resolved_at IS NULL AND above.severity = 'down'
-		    OR above.worst = 'down' AND above.started_at <= ? AND above.resolved_at > ?
-		)`, now.UnixMicro(), i.EndpointID, i.OpenedAt.UnixMicro(), i.OpenedAt.UnixMicro()).Scan(timeInto{&until})
+		    OR above.worst = 'down' AND above.started_at <= ?4 AND COALESCE(above.resolved_at, ?1) > ?3
+		)`, now.UnixMicro(), i.EndpointID, i.OpenedAt.UnixMicro(), i.OpenedAt.Add(behindSoon).UnixMicro()).Scan(timeInto{&until})
 	return until, err
 }
 
