@@ -18,6 +18,7 @@ const EventContractChanged EventKind = "contract_changed"
 const (
 	EventLocationOffline EventKind = "location_offline" // a location lost its own network
 	EventLocationOnline  EventKind = "location_online"
+	EventChannelBroken   EventKind = "channel_broken" // nothing more is sent to a channel
 )
 
 // Event is something that happened to an endpoint beside outages: a line of its timeline.

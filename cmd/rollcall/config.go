@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/mail"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/rollcallhq/rollcall/alerts"
 	"github.com/rollcallhq/rollcall/scheduler"
 	"github.com/rollcallhq/rollcall/store"
 )
@@ -30,9 +32,13 @@ type config struct {
 	spoolLimit     int    // in MiB
 	references     addresses
 	heartbeatURL   string // a secret
+	smtp           string // a secret
+	mailFrom       string
+	mail           *alerts.EmailConfig // from the two above; nil: no mail is sent
 	trustedProxies prefixes
 	logFormat      string
 	adminToken     string // from the environment only: a flag would show in the list of processes
+	linkKey        []byte // derived from the database's key
 }
 
 // Defaults that CONTRACT and README name.
@@ -69,12 +75,16 @@ func readConfig(args []string, std stdio) (config, error) {
 	fs.IntVar(&c.spoolLimit, "spool-limit", defaultSpoolLimit, "`MiB` that the spool may grow to")
 	fs.Var(&c.references, "reference", "`host:port` of servers that answer while this place has its network, several separated by commas: when they and most endpoints fail, the fault is ours (default none)")
 	fs.StringVar(&c.heartbeatURL, "heartbeat-url", "", "`URL` to call each minute while all is well, of a service that tells somebody when the calls stay away")
+	fs.StringVar(&c.smtp, "smtp", "", "smtp:// or smtps:// `URL` of the mail server that alerts by email go through, with user and password")
+	fs.StringVar(&c.mailFrom, "mail-from", "", "`address` that mails come from, like \"Rollcall <alerts@example.com>\"")
 	rest, err := fs.parse(args)
 	if _, ok := errors.AsType[usageError](err); err != nil && !ok {
 		return c, err
 	}
 	c.adminToken, _ = std.env(adminTokenVariable)
 	mistakes := append(joined(err), c.mistakes()...)
+	server, wrong := readMail(c.smtp, c.mailFrom)
+	c.mail, mistakes = server, append(mistakes, wrong...)
 	if len(rest) > 0 {
 		mistakes = append(mistakes, fmt.Errorf("unexpected argument %q", rest[0]))
 	}
@@ -84,6 +94,28 @@ func readConfig(args []string, std stdio) (config, error) {
 	c.publicURL = strings.TrimRight(c.publicURL, "/")
 	c.spool = spoolPath(c.spool, c.database)
 	return c, nil
+}
+
+// readMail reads how mail is sent; nil when it is not. No mistake repeats the password.
+func readMail(smtp, from string) (*alerts.EmailConfig, []error) {
+	if smtp == "" && from == "" {
+		return nil, nil
+	}
+	var mistakes []error
+	config, err := alerts.ParseSMTPURL(smtp)
+	if err != nil {
+		mistakes = append(mistakes, fmt.Errorf("--smtp %w", err))
+	}
+	address, err := mail.ParseAddress(from)
+	if err != nil {
+		mistakes = append(mistakes, errors.New("--mail-from must be the address that mails come from, like alerts@example.com"))
+	} else {
+		config.From = *address
+	}
+	if len(mistakes) > 0 {
+		return nil, mistakes
+	}
+	return &config, nil
 }
 
 // spoolPath returns where the spool is: as was said, else beside a SQLite file, else in the working directory.

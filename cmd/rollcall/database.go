@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -69,6 +71,15 @@ func openStore(ctx context.Context, database string, std stdio) (store.Store, er
 		return nil, fmt.Errorf("open SQLite file %s: %w", database, err)
 	}
 	return db, nil
+}
+
+// linkKey returns the key of the links in messages that let a stranger do something. All instances of a database have the same.
+func linkKey(database string, std stdio) ([]byte, error) {
+	key, err := secretKey(database, std)
+	if err != nil {
+		return nil, err
+	}
+	return hkdf.Key(sha256.New, key, nil, "rollcall links in messages", sha256.Size)
 }
 
 // openReplica opens a copy of the Postgres database, to be read from. It need not be reachable yet: what it cannot answer, the

@@ -83,3 +83,12 @@ func (p *planner) maintained(endpointID string, at time.Time) bool {
 			slices.ContainsFunc(one.windows, func(w scheduler.Window) bool { return w.Holds(at) })
 	})
 }
+
+// windows returns when a maintenance is under way, for those who may not ask the scheduler.
+func windows(m store.Maintenance, from, until time.Time) [][2]time.Time {
+	var spans [][2]time.Time
+	for _, w := range scheduler.Windows(m, from, until) {
+		spans = append(spans, [2]time.Time{w.Begin, w.End})
+	}
+	return spans
+}

@@ -2,16 +2,15 @@ package main
 
 import (
 	"context"
-	"net"
+	"net/http"
 
 	"github.com/rollcallhq/rollcall/alerts"
 	"github.com/rollcallhq/rollcall/store"
 )
 
-// newSenders returns who delivers to each type of channel. What users name is reached through dial, which decides what may be
+// newSenders returns who delivers to each type of channel. What users name is reached through client, which decides what may be
 // dialled; the mail server is ours.
-func newSenders(dial func(ctx context.Context, network, address string) (net.Conn, error), mail *alerts.EmailConfig) map[store.ChannelType]alerts.Sender {
-	client := alerts.NewClient(dial)
+func newSenders(client *http.Client, mail *alerts.EmailConfig) map[store.ChannelType]alerts.Sender {
 	return map[store.ChannelType]alerts.Sender{
 		store.ChannelSlack:      alerts.NewSlack(client),
 		store.ChannelEmail:      newMailer(mail),
@@ -39,5 +38,5 @@ type noMail struct{}
 
 // Send implements alerts.Sender.
 func (noMail) Send(context.Context, store.Channel, string, alerts.Message) (alerts.Receipt, error) {
-	return alerts.Receipt{}, &alerts.PermanentError{Reason: "this service has no mail server: start it with --smtp-url and --mail-from"}
+	return alerts.Receipt{}, &alerts.PermanentError{Reason: "this service has no mail server: start it with --smtp and --mail-from"}
 }

@@ -45,6 +45,9 @@ func serve(ctx context.Context, args []string, std stdio) error {
 	if err != nil {
 		return err
 	}
+	if c.linkKey, err = linkKey(c.database, std); err != nil {
+		return errors.Join(err, db.Close())
+	}
 	s, err := newService(ctx, c, db, std)
 	if err != nil {
 		return errors.Join(err, db.Close()) // what else was opened ends with the process
@@ -71,6 +74,10 @@ type service struct {
 	scheduler  *scheduler.Scheduler
 	dispatcher *alerts.Dispatcher
 	announcer  *announcer
+	webhooks   *alerts.Webhook
+	planner    *planner
+	watched    watched
+	linkKey    []byte        // of the links in messages that let a stranger do something
 	noticed    chan struct{} // holds an element when there are notices to be delivered
 	heartbeat  *heartbeat    // nil without --heartbeat-url
 	collector  *collector    // nil where the environment sets the garbage collector
@@ -84,7 +91,7 @@ type service struct {
 // newService builds every part and tells the scheduler of every endpoint. It starts nothing but the demo's servers.
 func newService(ctx context.Context, c config, db store.Store, std stdio) (*service, error) {
 	s := &service{
-		cfg: c, log: newLogger(c, std), store: db, noticed: make(chan struct{}, 1), seen: map[string]time.Time{},
+		cfg: c, log: newLogger(c, std), store: db, linkKey: c.linkKey, noticed: make(chan struct{}, 1), seen: map[string]time.Time{},
 	}
 	s.calendar.sure(time.Now(), time.Since(processBegan)) // a leap is one from here on
 	if err := s.openRest(ctx, std); err != nil {
@@ -114,8 +121,11 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 	s.ask = ask
 	s.announcer = newAnnouncer(c.location, db, wake(s.noticed), s.log)
 	s.chains = &headCache{store: db, log: s.log}
+	s.planner = &planner{store: db}
+	judge := alerts.Rules(scheduler.Period)
+	judge.Maintained = s.planner.maintained
 	s.recorder = store.NewRecorder(store.RecorderConfig{
-		Store: db, Judge: alerts.Rules(scheduler.Period), Log: s.log, Spool: s.spool, Recorded: wake(s.noticed),
+		Store: db, Judge: judge, Log: s.log, Spool: s.spool, Recorded: wake(s.noticed),
 	})
 	scheduling := scheduler.Config{
 		Location:    c.location,
@@ -142,14 +152,20 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 	}
 	s.scheduler = scheduler.New(scheduling)
 	s.limitProbes()
+	outside := alerts.NewClient(prober.Egress.DialContext)
 	s.dispatcher = alerts.New(alerts.Config{
-		Store:      db,
-		Senders:    map[store.ChannelType]alerts.Sender{store.ChannelSlack: alerts.NewSlack(alerts.NewClient(prober.Egress.DialContext))},
-		Log:        s.log,
-		Registerer: registry,
-		PublicURL:  c.publicURL,
-		Wake:       s.noticed,
+		Store:          db,
+		Senders:        newSenders(outside, c.mail),
+		Log:            s.log,
+		Registerer:     registry,
+		PublicURL:      c.publicURL,
+		Wake:           s.noticed,
+		UnsubscribeURL: s.unsubscribeURL,
+		Broken:         s.channelBroken,
+		Unsubscribe:    s.unsubscribe,
 	})
+	s.webhooks = alerts.NewWebhook(outside)
+	slack := s.newSlackApp(outside)
 	registerRecorder(registry, s.recorder)
 	if c.heartbeatURL != "" {
 		s.heartbeat = &heartbeat{url: c.heartbeatURL, healthy: s.healthy, client: newHeartbeatClient(), log: s.log}
@@ -174,11 +190,27 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 		Due:         scheduler.Due,
 		TestChannel: s.dispatcher.Test,
 		Backlog:     s.recorder.Waiting,
+
+		CheckTemplate: alerts.CheckTemplate,
+		PreviewTemplate: func(text, kind string) (string, error) {
+			return alerts.PreviewTemplate(text, alerts.Kind(kind))
+		},
+		Noticed:       func() { wake(s.noticed)(true) },
+		Windows:       windows,
+		PlansChanged:  func(ctx context.Context) { s.logged("read plans", s.planner.refresh)(ctx) },
+		Objectives:    s.objectives,
+		LinkKey:       s.linkKey,
+		AskSubscriber: s.askSubscriber,
+		SlackAction:   slack.Action,
+		SlackCommand:  slack.Command,
 	})
 	if err != nil {
 		return nil, errors.Join(err, s.closeDemo())
 	}
 	s.http = newHTTPServer(server.Handler(), s.log)
+	if err := s.planner.refresh(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("read plans of maintenance: %w", err), s.closeDemo())
+	}
 	if err := s.follow(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("read endpoints: %w", err), s.closeDemo())
 	}
@@ -330,6 +362,9 @@ func (s *service) run(ctx context.Context, listener net.Listener) error {
 		return s.stopServing(background)
 	})
 	group.Go(func() error { return every(ctx, followEvery, s.logged("read endpoints", s.follow)) })
+	group.Go(func() error { return every(ctx, planEvery, s.logged("read plans of maintenance", s.planner.refresh)) })
+	group.Go(func() error { return every(ctx, objectivesEvery, s.logged("judge objectives", s.judgeObjectives)) })
+	group.Go(func() error { return every(ctx, tendEvery, s.logged("let go of subscriptions", s.pruneSubscriptions)) })
 	group.Go(func() error { return every(ctx, tendEvery, s.logged("tend history", s.tend)) })
 	group.Go(func() error { return s.collector.run(ctx) })
 	if s.heartbeat != nil {

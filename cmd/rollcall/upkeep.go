@@ -86,6 +86,7 @@ func (s *service) follow(ctx context.Context) error {
 	for _, id := range scheduled {
 		if !ours[id] {
 			s.scheduler.Remove(id)
+			s.watched.remove(id)
 		}
 	}
 	for id := range s.seen {
@@ -144,8 +145,10 @@ func (s *service) forget(shards []int) (scheduled []string) {
 func (s *service) schedule(o store.Overview) {
 	if !o.ProbedFrom(s.cfg.location) {
 		s.scheduler.Remove(o.ID)
+		s.watched.remove(o.ID)
 		return
 	}
+	s.watched.set(o.Endpoint)
 	state := o.State
 	for _, p := range o.Places {
 		if p.Location == s.cfg.location {
@@ -163,6 +166,7 @@ func (s *service) changed(ctx context.Context, endpointID, slug string) {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		s.scheduler.Remove(endpointID)
+		s.watched.remove(endpointID)
 	case err != nil:
 		s.log.Warn("read changed endpoint", "endpoint", slug, "error", err)
 	case s.holds(o.ID):

@@ -1,0 +1,30 @@
+package alerts
+
+import (
+	"context"
+
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// NewQuestion words the question whether somebody wants to hear of outages at an address: confirmURL says yes. Without it, it
+// is word that the address is subscribed already, and manageURL is where to change that.
+func NewQuestion(confirmURL, manageURL string) Message {
+	m := Message{
+		Kind: KindService, ID: store.NewID("ask"), Symbol: "🔔", Title: "Confirm your subscription",
+		Meaning: "Somebody, most likely you, asked to hear of outages at this address. Follow the link and confirm; do nothing, and you hear no more.",
+		Link:    confirmURL,
+	}
+	if confirmURL == "" {
+		m.Title = "You are subscribed already"
+		m.Meaning = "Somebody, most likely you, asked to hear of outages at this address, which does already. Follow the link to change what about, or to end it."
+		m.Link = manageURL
+	}
+	return m
+}
+
+// Ask sends such a question once, and reports without secrets why it did not arrive.
+func (d *Dispatcher) Ask(ctx context.Context, c store.Channel, m Message) (err error) {
+	defer d.recovered(c, &err)
+	_, err = d.send(ctx, c, "", m)
+	return err
+}
