@@ -169,18 +169,28 @@ func (s *Server) coveredBy(ctx context.Context, in maintenanceInput) (maintenanc
 func (s *Server) change(in maintenanceInput, m *store.Maintenance) error {
 	changed, mistakes := in.onto(*m)
 	if err := changed.Validate(s.cfg.Period); err != nil {
-		for _, p := range problemOf(err).Errors {
-			// What could not be read, or names what is not there, is not missing as well.
-			if !slices.ContainsFunc(mistakes, func(met probe.Problem) bool { return within(met.Field, p.Field) }) {
-				mistakes = append(mistakes, p)
-			}
-		}
+		mistakes = besides(mistakes, problemOf(err).Errors)
 	}
 	if len(mistakes) > 0 {
 		return store.Invalid{Problems: mistakes}
 	}
 	*m = changed
 	return nil
+}
+
+// besides returns mistakes and those of more that they do not say already: what could not be read is not missing as well, nor
+// are endpoints of which one is not there.
+func besides(mistakes, more []probe.Problem) []probe.Problem {
+	met := slices.Clone(mistakes)
+	for _, p := range more {
+		said := slices.ContainsFunc(met, func(m probe.Problem) bool {
+			return within(p.Field, m.Field) || p.Field == "endpoints" && within(m.Field, p.Field)
+		})
+		if !said {
+			mistakes = append(mistakes, p)
+		}
+	}
+	return mistakes
 }
 
 // onto returns m with everything that in names, and every mistake met so far.

@@ -113,11 +113,7 @@ func (s *Server) subscribe(ctx context.Context, u store.User, in subscriptionInp
 	sub.Endpoints = ids
 	mistakes := append(slices.Clone(in.Mistakes), unknown...)
 	if err := sub.Validate(); err != nil {
-		for _, p := range problemOf(err).Errors {
-			if !slices.ContainsFunc(mistakes, func(met probe.Problem) bool { return within(met.Field, p.Field) }) {
-				mistakes = append(mistakes, p)
-			}
-		}
+		mistakes = besides(mistakes, problemOf(err).Errors)
 	}
 	if mistakes = slices.Concat(mistakes, tagMistakes(in.Tags)); len(mistakes) > 0 {
 		return store.Subscription{}, store.Invalid{Problems: mistakes}
