@@ -75,6 +75,9 @@ func DrawBadgeForTest(label, message string, n uint8) []byte {
 // IncidentKindsForTest are the kinds that a list of incidents can be asked for.
 var IncidentKindsForTest = incidentKinds
 
+// MaxPicks is maxPicks.
+const MaxPicks = maxPicks
+
 // SameAddress is sameAddress.
 var SameAddress = sameAddress
 

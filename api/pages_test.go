@@ -33,13 +33,13 @@ func TestStrangersAreSentToTheLogin(t *testing.T) {
 	s := newSite(t)
 	s.setUp()
 	s.logout()
-	for _, path := range []string{"/", "/endpoints/new", "/endpoints/x", "/endpoints/x/edit", "/endpoints/x/checks/y", "/incidents", "/incidents/x", "/channels", "/channels/x"} {
+	for _, path := range []string{"/", "/endpoints/new", "/endpoints/x", "/endpoints/x/edit", "/endpoints/x/checks/y", "/incidents", "/incidents/new", "/incidents/x", "/maintenance", "/maintenance/new", "/maintenance/x", "/subscriptions", "/channels", "/channels/x"} {
 		got := s.get(path)
 		if location := got.header.Get("Location"); got.status != http.StatusSeeOther || !strings.HasPrefix(location, "/login") {
 			t.Errorf("GET %s: got %d to %q, want 303 to /login", path, got.status, location)
 		}
 	}
-	for _, path := range []string{"/endpoints/new", "/endpoints/x", "/channels"} {
+	for _, path := range []string{"/endpoints/new", "/endpoints/x", "/incidents/new", "/incidents/x", "/maintenance/new", "/subscriptions", "/channels"} {
 		if got := s.post(path, url.Values{"action": {"save"}}); got.status != http.StatusSeeOther {
 			t.Errorf("POST %s: got %d, want 303", path, got.status)
 		}
@@ -518,7 +518,7 @@ func TestStatusPageShowsNothingPrivate(t *testing.T) {
 func TestNothingHere(t *testing.T) {
 	s := newSite(t)
 	s.setUp()
-	for _, path := range []string{"/static/nothing.js", "/static/..%2fweb.go", "/incidents/inc_x", "/channels/ch_x", "/endpoints/x/edit"} {
+	for _, path := range []string{"/static/nothing.js", "/static/..%2fweb.go", "/incidents/inc_x", "/maintenance/mnt_x", "/channels/ch_x", "/endpoints/x/edit"} {
 		got := s.get(path)
 		if got.status != http.StatusNotFound || !strings.Contains(got.body, "<!doctype html>") {
 			t.Errorf("GET %s: got %d, want a page with 404", path, got.status)
@@ -564,7 +564,7 @@ type site struct {
 	target probe.Target // what was probed last
 }
 
-func newSite(t *testing.T) *site {
+func newSite(t *testing.T, change ...func(*api.Config)) *site {
 	t.Helper()
 	sealer, err := store.NewSealer(make([]byte, store.KeySize))
 	if err != nil {
@@ -580,7 +580,7 @@ func newSite(t *testing.T) *site {
 		}
 	})
 	s := &site{t: t, store: db, result: good()}
-	server, err := api.New(api.Config{
+	config := api.Config{
 		Store:       db,
 		Log:         slog.New(slog.DiscardHandler),
 		Registry:    prometheus.NewRegistry(),
@@ -594,7 +594,11 @@ func newSite(t *testing.T) *site {
 		Backlog:     func() int { return 0 },
 
 		PreviewTemplate: previewed,
-	})
+	}
+	for _, f := range change {
+		f(&config)
+	}
+	server, err := api.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
