@@ -103,8 +103,11 @@ func leaveEscalations(ctx context.Context, tx pgx.Tx, channelID string) error {
 		return err
 	}
 	for _, n := range found {
-		_, err := tx.Exec(ctx, `UPDATE endpoints SET alerting = $2 WHERE id = $1`, n.id, n.alerting.Without(channelID))
+		text, err := json.Marshal(n.alerting.Without(channelID))
 		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `UPDATE endpoints SET alerting = $2::text::jsonb WHERE id = $1`, n.id, string(text)); err != nil {
 			return err
 		}
 	}

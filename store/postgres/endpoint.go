@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -467,7 +468,7 @@ func checkParents(ctx context.Context, tx pgx.Tx, e store.Endpoint) error {
 	}
 	rows, err := tx.Query(ctx, `
 		WITH RECURSIVE above AS (
-		    SELECT unnest($1::text[]) AS id
+		    SELECT unnest($1::text[]) COLLATE "C" AS id
 		    UNION
 		    SELECT p.parent_id FROM above a JOIN endpoint_parents p ON p.endpoint_id = a.id
 		)
@@ -494,18 +495,22 @@ func (db *DB) insertEndpoint(ctx context.Context, tx pgx.Tx, e store.Endpoint) e
 	if err != nil {
 		return err
 	}
+	alerting, objectives, err := courseForms(e)
+	if err != nil {
+		return err
+	}
 	_, err = tx.Exec(ctx, `
 		INSERT INTO endpoints (
 		    id, slug, name, name_key, search, kind, url, headers, request_method, request_params, schedule,
 		    timeout_ms, degraded_over_ms, confirm_failures, confirm_successes, confirm_after_ms,
 		    public, paused, tags, options, contract_notices, locations, quorum, created_at, updated_at, alerting, objectives
 		) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25,
-		    $26, $27)`,
+		    $26::text::jsonb, $27::text::jsonb)`,
 		e.ID, e.Slug, e.Name, store.Fold(e.Name), e.SearchText(), e.Kind, e.URL, headers, e.Request.Method,
 		[]byte(e.Request.Params), e.Schedule,
 		store.Milliseconds(e.Timeout), store.Milliseconds(e.DegradedOver), e.Confirm.Failures, e.Confirm.Successes,
 		store.Milliseconds(e.Confirm.After), e.Public, e.Paused, notNil(e.Tags), options, e.ContractNotices,
-		notNil(e.Locations), e.Quorum, e.CreatedAt, e.UpdatedAt, e.Alerting, objectivesOf(e))
+		notNil(e.Locations), e.Quorum, e.CreatedAt, e.UpdatedAt, alerting, objectives)
 	if err != nil {
 		return err
 	}
@@ -517,17 +522,22 @@ func (db *DB) updateEndpoint(ctx context.Context, tx pgx.Tx, e store.Endpoint) e
 	if err != nil {
 		return err
 	}
+	alerting, objectives, err := courseForms(e)
+	if err != nil {
+		return err
+	}
 	_, err = tx.Exec(ctx, `
 		UPDATE endpoints
 		SET name = $2, name_key = $3, search = $4, kind = $5, url = $6, headers = $7, request_method = $8,
 		    request_params = $9, schedule = $10, timeout_ms = $11, degraded_over_ms = $12, confirm_failures = $13,
 		    confirm_successes = $14, confirm_after_ms = $15, public = $16, paused = $17, tags = $18, options = $19,
-		    contract_notices = $20, updated_at = $21, locations = $22, quorum = $23, alerting = $24, objectives = $25
+		    contract_notices = $20, updated_at = $21, locations = $22, quorum = $23, alerting = $24::text::jsonb,
+		    objectives = $25::text::jsonb
 		WHERE id = $1`,
 		e.ID, e.Name, store.Fold(e.Name), e.SearchText(), e.Kind, e.URL, headers, e.Request.Method, []byte(e.Request.Params),
 		e.Schedule, store.Milliseconds(e.Timeout), store.Milliseconds(e.DegradedOver), e.Confirm.Failures,
 		e.Confirm.Successes, store.Milliseconds(e.Confirm.After), e.Public, e.Paused, notNil(e.Tags), options,
-		e.ContractNotices, e.UpdatedAt, notNil(e.Locations), e.Quorum, e.Alerting, objectivesOf(e))
+		e.ContractNotices, e.UpdatedAt, notNil(e.Locations), e.Quorum, alerting, objectives)
 	if err != nil {
 		return err
 	}
@@ -540,9 +550,14 @@ func (db *DB) updateEndpoint(ctx context.Context, tx pgx.Tx, e store.Endpoint) e
 	return insertNamed(ctx, tx, e)
 }
 
-// objectivesOf returns an empty array rather than null.
-func objectivesOf(e store.Endpoint) []store.Objective {
-	return append([]store.Objective{}, e.Objectives...)
+// courseForms returns the columns of e that say what becomes of its incidents, as JSON.
+func courseForms(e store.Endpoint) (alerting, objectives string, err error) {
+	text, err := json.Marshal(e.Alerting)
+	if err != nil {
+		return "", "", err
+	}
+	list, err := json.Marshal(append([]store.Objective{}, e.Objectives...)) // an empty array rather than null
+	return string(text), string(list), err
 }
 
 // sealed returns the columns of e that nobody can read without the key.

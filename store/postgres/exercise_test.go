@@ -37,6 +37,24 @@ var believe = store.Judge{
 	},
 }
 
+// halt has every endpoint that is down be in one incident about a chain.
+func halt(s store.Situation) []store.Turn {
+	at := s.Check.Ended()
+	i := store.Incident{
+		ID: store.NewID("inc"), Kind: store.IncidentChain, Subject: store.SubjectOfChain("evm 1"), Severity: store.StatusDown,
+		StartedAt: at, OpenedAt: at,
+	}
+	in := slices.IndexFunc(s.Standing.Others, func(o store.Incident) bool { return o.Kind == store.IncidentChain })
+	switch down := s.Standing.State.Status == store.StatusDown; {
+	case down && in < 0:
+		return []store.Turn{{Incident: i, Opens: true, Entries: []store.Entry{{At: at, Kind: store.EntryOpened}}, Tells: store.NoticeOpened}}
+	case !down && in >= 0:
+		i = *store.Resolve(s.Standing.Others[in], at, at, store.ResolutionRecovered)
+		return []store.Turn{{Incident: i, Leaves: true, Entries: []store.Entry{{At: at, Kind: store.EntryLeft}}, Tells: store.NoticeResolved}}
+	}
+	return nil
+}
+
 // keepAll records checks as one group, all of which must be kept.
 func keepAll(ctx context.Context, s store.Store, checks ...store.Check) error {
 	out, err := s.Record(ctx, checks, believe)
@@ -112,6 +130,10 @@ func callsOf(h *history, db *postgres.DB) []call {
 		hash      = sha256.Sum256([]byte(store.NewID("secret")))
 		me        = store.Instance{ID: store.NewID("i"), Location: store.NewID("location")}
 		shards    []int
+
+		maintenance  store.Maintenance
+		subscription store.Subscription
+		manual       store.Incident
 	)
 	months := func(from, to time.Time) (names []string) {
 		for m := from; !m.After(to); m = m.AddDate(0, 0, 1) {
@@ -297,7 +319,8 @@ func callsOf(h *history, db *postgres.DB) []call {
 		{name: "Incidents", do: func(ctx context.Context) error {
 			for _, f := range []store.IncidentFilter{
 				{Limit: 1}, {EndpointID: e.ID}, {EndpointID: e.ID, Status: store.IncidentResolved}, {Status: store.IncidentOpen},
-				{PublicOnly: true, Since: now.AddDate(0, 0, -7)},
+				{PublicOnly: true, Since: now.AddDate(0, 0, -7)}, {Subject: store.SubjectOf(old.ID), Limit: 1},
+				{Kinds: []store.IncidentKind{store.IncidentManual}},
 			} {
 				page, err := db.Incidents(ctx, f)
 				if err != nil {
@@ -313,9 +336,82 @@ func callsOf(h *history, db *postgres.DB) []call {
 			return nil
 		}},
 		{name: "Incident", do: func(ctx context.Context) error { return second(db.Incident(ctx, incident)) }},
+		{name: "Raise", do: func(ctx context.Context) (err error) {
+			manual, _, err = db.Raise(ctx, store.Incident{
+				Kind: store.IncidentManual, Title: "hardware", Severity: store.StatusDegraded, Endpoints: []string{e.ID, old.ID},
+			}, "admin", "we look into it", []string{c.ID})
+			if err != nil {
+				return err
+			}
+			_, again, err := db.Raise(ctx, manual, "admin", "", nil)
+			if err == nil && !again {
+				err = errors.New("a manual incident is another one each time")
+			}
+			return err
+		}, whole: []string{"subscriptions"}},
+		{name: "Act", do: func(ctx context.Context) error {
+			out, err := db.Record(ctx, []store.Check{bad(e, "default", now.Add(25*time.Second))}, believe)
+			if err != nil {
+				return err
+			}
+			incident = out[0].Opened
+			for _, a := range []store.Act{
+				{Kind: store.ActAcknowledge}, {Kind: store.ActSnooze, Until: now.Add(time.Hour)},
+				{Kind: store.ActComment, Text: "soon", Public: true}, {Kind: store.ActResolve}, {Kind: store.ActReopen},
+			} {
+				a.Author, a.At = "admin", now.Add(time.Second)
+				for _, id := range []string{incident, manual.ID} {
+					if _, err := db.Act(ctx, id, a); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		}, whole: []string{"subscriptions"}},
+		{name: "Clear", do: func(ctx context.Context) error {
+			return second(db.Clear(ctx, manual.Subject, now.Add(time.Minute), store.ResolutionManual, "mended"))
+		}, whole: []string{"subscriptions"}},
+		{name: "Record what stands behind", do: func(ctx context.Context) error {
+			_, err := db.UpdateEndpoint(ctx, twice.Slug, func(t *store.Endpoint) error { t.DependsOn = []string{e.ID, old.ID}; return nil })
+			if err != nil {
+				return err
+			}
+			return record(ctx, bad(twice, "fra", now.Add(time.Minute)))
+		}, whole: []string{"subscriptions"}},
+		{name: "Record a chain that stands still", do: func(ctx context.Context) error {
+			halted := believe
+			halted.Course = halt
+			for _, v := range []probe.Verdict{probe.Down, probe.Up} {
+				at := now.Add(30 * time.Second)
+				var group []store.Check
+				for _, of := range []store.Endpoint{e, h.endpoints[12]} {
+					if v == probe.Up {
+						at = at.Add(time.Minute)
+					}
+					check := usual(of, "default", at)
+					check.Result.Verdict = v
+					group = append(group, check)
+				}
+				if _, err := db.Record(ctx, group, halted); err != nil {
+					return err
+				}
+			}
+			chains, err := db.Incidents(ctx, store.IncidentFilter{Kinds: []store.IncidentKind{store.IncidentChain}})
+			if err == nil && (len(chains.Items) == 0 || chains.Items[0].ResolvedAt == nil || len(chains.Items[0].Endpoints) != 2) {
+				err = fmt.Errorf("incidents %+v, want one of two endpoints that is over", chains.Items)
+			}
+			return err
+		}, whole: []string{"subscriptions", "incidents"}},
+		{name: "Timeline", do: func(ctx context.Context) error {
+			entries, err := db.Timeline(ctx, incident)
+			if err == nil && len(entries) < 6 {
+				err = fmt.Errorf("%d entries, want an opening and acts", len(entries))
+			}
+			return err
+		}},
 		{name: "PendingNotices", do: func(ctx context.Context) error { return second(db.PendingNotices(ctx)) }},
 		{name: "LeaseNotices", do: func(ctx context.Context) (err error) {
-			delivered, err = db.LeaseNotices(ctx, "me", now.Add(time.Minute), time.Minute, 10)
+			delivered, err = db.LeaseNotices(ctx, "me", now.Add(time.Minute), time.Minute, 100)
 			kinds := map[store.NoticeKind]bool{}
 			for _, d := range delivered {
 				kinds[d.Notice.Kind] = true
@@ -340,6 +436,85 @@ func callsOf(h *history, db *postgres.DB) []call {
 			}
 			return nil
 		}},
+		{name: "Resend", do: func(ctx context.Context) error { return db.Resend(ctx, delivered[1].Notice.ID, now) }},
+		{name: "Attempts", do: func(ctx context.Context) error {
+			for _, f := range []store.AttemptFilter{{Limit: 1}, {ChannelID: c.ID}, {IncidentID: incident, Limit: 1}} {
+				page, err := db.Attempts(ctx, f)
+				if err != nil || len(page.Items) == 0 {
+					return fmt.Errorf("attempts of %+v: %+v, %w", f, page, err)
+				}
+				f.Cursor = page.Next
+				if _, err := db.Attempts(ctx, f); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		{name: "Tally", do: func(ctx context.Context) error {
+			tally, err := db.Tally(ctx, old.ID, last.Add(time.Hour), time.Second)
+			if err == nil && (tally.Counts.Up == 0 || tally.Under == 0) {
+				err = fmt.Errorf("tally %+v, want the checks of a day", tally)
+			}
+			return err
+		}, within: append(parts(last), aheadOf(last)...)},
+		{name: "CreateMaintenance", do: func(ctx context.Context) (err error) {
+			maintenance, err = db.CreateMaintenance(ctx, store.Maintenance{Title: "move", StartsAt: now, EndsAt: now.Add(time.Hour), All: true})
+			return err
+		}},
+		{name: "UpdateMaintenance", do: func(ctx context.Context) error {
+			return second(db.UpdateMaintenance(ctx, maintenance.ID, func(m *store.Maintenance) error { m.Text = "of a rack"; return nil }))
+		}},
+		{name: "Maintenance", do: func(ctx context.Context) error { return second(db.Maintenance(ctx, maintenance.ID)) }},
+		{name: "Maintenances", do: func(ctx context.Context) error { return second(db.Maintenances(ctx, now)) }, whole: []string{"maintenances"}},
+		{name: "DeleteMaintenance", do: func(ctx context.Context) error { return db.DeleteMaintenance(ctx, maintenance.ID) }},
+		{name: "CreateSubscription", do: func(ctx context.Context) (err error) {
+			subscription, err = db.CreateSubscription(ctx, store.Subscription{
+				Channel: store.Channel{Name: "me", Type: store.ChannelEmail, Settings: map[string]string{"to": store.NewID("me") + "@example.com"}},
+				UserID:  h.user, All: true, ConfirmedAt: &now, ManageHash: hash[:],
+			})
+			return err
+		}},
+		{name: "UpdateSubscription", do: func(ctx context.Context) error {
+			return second(db.UpdateSubscription(ctx, subscription.ID, func(s *store.Subscription) error {
+				s.Severities = []store.Status{store.StatusDown}
+				return nil
+			}))
+		}},
+		{name: "Subscription", do: func(ctx context.Context) error { return second(db.Subscription(ctx, subscription.ID)) }},
+		{name: "SubscriptionByToken", do: func(ctx context.Context) error { return second(db.SubscriptionByToken(ctx, hash[:])) }},
+		{name: "Subscriptions", do: func(ctx context.Context) error {
+			for _, f := range []store.SubscriptionFilter{
+				{Limit: 10}, {PublicOnly: true, Limit: 10}, {UserID: h.user}, {Address: subscription.Address()}, {Since: now.Add(-10 * time.Hour)},
+			} {
+				page, err := db.Subscriptions(ctx, f)
+				if err != nil || len(page.Items) == 0 {
+					return fmt.Errorf("subscriptions of %+v: %d, %w", f, len(page.Items), err)
+				}
+				f.Cursor = page.Next
+				if _, err := db.Subscriptions(ctx, f); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		{name: "Record what somebody who subscribed wants to hear", do: func(ctx context.Context) error {
+			fallen := h.endpoints[13]
+			out, err := db.Record(ctx, []store.Check{
+				bad(fallen, "default", now.Add(time.Second)), usual(fallen, "default", now.Add(2*time.Second)),
+			}, believe)
+			if err != nil || out[0].Opened == "" || out[1].Resolved == "" {
+				return fmt.Errorf("outcomes %+v, %w, want an incident from its beginning to its end", out, err)
+			}
+			told, err := db.LeaseNotices(ctx, "me", now.Add(time.Hour), time.Minute, 1000)
+			for _, d := range told {
+				if d.Subscription != nil && d.Incident.ID == out[0].Opened && len(d.Later) == 1 {
+					return nil
+				}
+			}
+			return fmt.Errorf("%d deliveries, %w, want one to the subscription with the end along", len(told), err)
+		}, whole: []string{"subscriptions"}},
+		{name: "PruneSubscriptions", do: func(ctx context.Context) error { return second(db.PruneSubscriptions(ctx, now)) }},
+		{name: "DeleteSubscription", do: func(ctx context.Context) error { return db.DeleteSubscription(ctx, subscription.ID) }},
 		{name: "PutSetupToken", do: func(ctx context.Context) error { return unlessSetUp(db.PutSetupToken(ctx, hash[:], now)) },
 			whole: []string{"users"}},
 		{name: "HasSetupToken", do: func(ctx context.Context) error { return second(db.HasSetupToken(ctx, hash[:])) },
@@ -384,7 +559,7 @@ func callsOf(h *history, db *postgres.DB) []call {
 		{name: "DeleteEndpoint", do: func(ctx context.Context) error {
 			return errors.Join(db.DeleteEndpoint(ctx, e.Slug), db.DeleteEndpoint(ctx, twice.Slug))
 		}},
-		{name: "DeleteChannel", do: func(ctx context.Context) error { return db.DeleteChannel(ctx, c.ID) }},
+		{name: "DeleteChannel", do: func(ctx context.Context) error { return db.DeleteChannel(ctx, c.ID) }, whole: []string{"endpoints"}},
 	}
 }
 

@@ -197,6 +197,7 @@ type history struct {
 	base      time.Time // when the first of the three days begins
 	endpoints []store.Endpoint
 	channel   store.Channel
+	user      string // the id of a member of the team
 }
 
 const (
@@ -227,8 +228,15 @@ func newHistory(t *testing.T, url string) *history {
 		}
 		h.endpoints = append(h.endpoints, e)
 	}
+	h.user = "usr_history"
+	raw := openSQL(t, url)
+	if _, err := raw.ExecContext(t.Context(), `
+		INSERT INTO users (id, name, name_key, password_hash, role, created_at)
+		VALUES ($1, 'admin', 'admin', 'x', 'admin', now())`, h.user); err != nil {
+		t.Fatal(err)
+	}
 	h.keep(t, db)
-	h.multiply(t, openSQL(t, url))
+	h.multiply(t, raw)
 	return h
 }
 
@@ -264,10 +272,28 @@ func (h *history) multiply(t *testing.T, raw *sql.DB) {
 		FROM check_shapes, generate_series(1, 30) n
 		ON CONFLICT DO NOTHING`, `
 		INSERT INTO incidents (
-		    id, endpoint_id, severity, started_at, opened_at, resolved_at, resolution, cause_step, cause_class, cause_code, cause_message
+		    id, subject, endpoint_id, severity, worst, started_at, opened_at, resolved_at, resolution,
+		    cause_step, cause_class, cause_code, cause_message
 		)
-		SELECT 'inc_' || e.id || n, e.id, 'down', s.at, s.at, s.at, 'recovered', '', 'timeout', 0, ''
+		SELECT 'inc_' || e.id || n, e.id, e.id, 'down', 'down', s.at, s.at, s.at, 'recovered', '', 'timeout', 0, ''
 		FROM endpoints e, generate_series(1, 50) n, LATERAL (SELECT now() - n * interval '1 day' AS at) s`, `
+		INSERT INTO incident_endpoints (incident_id, endpoint_id, joined_at, left_at)
+		SELECT 'inc_' || e.id || '1', o.id, now(), now()
+		FROM endpoints e, (SELECT id FROM endpoints LIMIT 5) o`, `
+		INSERT INTO incident_entries (id, incident_id, at, kind)
+		SELECT 'ent_' || i.id || n, i.id, i.opened_at, 'opened'
+		FROM incidents i, generate_series(1, 2) n`, `
+		INSERT INTO notices (id, incident_id, channel_id, kind, status, created_at, due_at)
+		SELECT 'ntc_' || i.id || n, i.id, c.id, CASE n WHEN 1 THEN 'opened' ELSE 'resolved' END, 'sent', i.opened_at, i.opened_at
+		FROM incidents i, (SELECT id FROM channels LIMIT 1) c, generate_series(1, 2) n`, `
+		INSERT INTO notice_attempts (notice_id, attempt, at, outcome, error)
+		SELECT id, 1, due_at, 'sent', '' FROM notices`, `
+		INSERT INTO channels (id, name, name_key, type, settings, created_at, updated_at, audience)
+		SELECT 'sub_' || n, 'nobody', 'nobody', 'email', '{}', now(), now(), 'public'
+		FROM generate_series(1, 2000) n`, `
+		INSERT INTO subscriptions (id, everything, endpoints, tags, confirmed_at, manage_hash, address_hash, created_at)
+		SELECT 'sub_' || n, false, '{}', '{none}', now(), sha256(n::text::bytea), sha256(n::text::bytea), now() - n * interval '1 hour'
+		FROM generate_series(1, 2000) n`, `
 		INSERT INTO uptime_hours (place, hour, up, degraded, down, gated, unknown, latencies)
 		SELECT p.num, h, 12, 0, 0, 0, 0, u.latencies
 		FROM places p, (SELECT latencies FROM uptime_hours LIMIT 1) u,

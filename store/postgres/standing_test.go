@@ -13,11 +13,15 @@ import (
 
 func TestMemoryKeepsWhatRecordingNeeds(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	s := store.Standing{Endpoint: store.NewEndpoint(), Open: &store.Incident{ID: "inc"}}
+	s := store.Standing{
+		Endpoint: store.NewEndpoint(), Open: &store.Incident{ID: "inc"},
+		Others: []store.Incident{{ID: "another", Kind: store.IncidentExpiring}},
+	}
 	fill(reflect.ValueOf(&s.Endpoint).Elem())
 	place := store.Place{EndpointID: s.Endpoint.ID, Location: "here"}
 	fill(reflect.ValueOf(&place.State).Elem())
-	s.State = store.State{Status: store.StatusDown, Since: at, Failure: &probe.Failure{Class: probe.ClassTimeout}}
+	s.State = store.State{Status: store.StatusDown, Since: at, Failure: &probe.Failure{Class: probe.ClassTimeout},
+		Flips: []time.Time{at}, Hushed: &store.Hushed{IncidentID: "inc", Severity: store.StatusDown}}
 	place.Hour = store.Rollup{EndpointID: s.Endpoint.ID, Location: "here", Begin: at, Counts: store.Counts{Up: 1}, Classes: map[probe.Class]int{"x": 1}}
 	place.Hour.Latencies.Add(probe.Result{Verdict: probe.Up, Duration: time.Second})
 	s.Places = []store.Place{place}
@@ -26,7 +30,8 @@ func TestMemoryKeepsWhatRecordingNeeds(t *testing.T) {
 	// What neither the judge nor package store looks at when a check is recorded. Whoever adds a member to an endpoint decides
 	// whether it belongs here.
 	unneeded := []string{
-		"Name", "Kind", "URL", "Headers", "Request", "Options", "Command", "DegradedOver", "Public", "Tags", "CreatedAt", "UpdatedAt",
+		"Name", "Kind", "URL", "Headers", "Request", "Options", "Command", "DegradedOver", "Public", "Tags", "DependsOn", "Objectives",
+		"CreatedAt", "UpdatedAt",
 	}
 	before, after := reflect.ValueOf(s.Endpoint), reflect.ValueOf(got.Endpoint)
 	for i := range before.NumField() {
@@ -39,6 +44,20 @@ func TestMemoryKeepsWhatRecordingNeeds(t *testing.T) {
 	s.Endpoint, got.Endpoint = store.Endpoint{}, store.Endpoint{}
 	if !reflect.DeepEqual(got, s) {
 		t.Errorf("came back as\n%+v, was\n%+v", got, s)
+	}
+}
+
+func TestMemoryForgetsWhatOthersWriteTo(t *testing.T) {
+	s := store.Standing{
+		Endpoint: store.Endpoint{ID: "ep"}, Places: []store.Place{{EndpointID: "ep", Location: "here"}},
+		Others: []store.Incident{{ID: "inc", Kind: store.IncidentChain}},
+	}
+	if postgres.Remembers(s) {
+		t.Error("an endpoint is remembered with an incident that others are in as well")
+	}
+	s.Others = nil
+	if !postgres.Remembers(s) {
+		t.Error("an endpoint is not remembered without one")
 	}
 }
 
