@@ -148,12 +148,12 @@ func maintenanceForm(m store.Maintenance) web.MaintenanceForm {
 }
 
 func (s *Server) doPlanned(c echo.Context) error {
-	ctx := c.Request().Context()
-	m, err := s.cfg.Store.Maintenance(ctx, c.Param("id"))
+	f, err := readForm(c)
 	if err != nil {
 		return err
 	}
-	f, err := readForm(c)
+	ctx := c.Request().Context()
+	m, err := s.cfg.Store.Maintenance(ctx, c.Param("id"))
 	if err != nil {
 		return err
 	}
