@@ -128,7 +128,7 @@ func TestAnActThatCannotBeIsRefusedBesideItsField(t *testing.T) {
 		"nothing":                  {url.Values{}, 422, "f-act"},
 	} {
 		got := s.post(path, test.form)
-		if got.status != test.status || !strings.Contains(got.body, `href="#`+test.field+`"`) {
+		if got.status != test.status || !strings.Contains(got.body, `href="#`+test.field+`"`) || !strings.Contains(got.body, `id="`+test.field+`"`) {
 			t.Errorf("%s: got %d: %s", name, got.status, got.text)
 		}
 		if text := strings.TrimSpace(test.form.Get("text")); got.field("text") != text {
