@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollcallhq/rollcall/api"
+	"github.com/rollcallhq/rollcall/store"
 )
 
 func TestMaintenanceIsPlannedOverREST(t *testing.T) {
@@ -149,4 +150,33 @@ func TestThePublicIsToldOfMaintenanceThatIsForThem(t *testing.T) {
 	r.ask("DELETE", "/api/v1/maintenance/"+weather, "").want(http.StatusNoContent)
 	r.ask("DELETE", "/api/v1/maintenance/"+hidden, "").want(http.StatusNoContent)
 	expect([]string{"a"}, "down", "Major outage")
+}
+
+func TestChecksUnderMaintenanceAreCountedApart(t *testing.T) {
+	r := start(t)
+	slug := r.register(`{"url": "https://a.example", "name": "A", "public": true}`)
+	r.ask("POST", "/api/v1/endpoints/"+slug+"/check", "").want(http.StatusOK)
+	counts := func() map[string]any {
+		t.Helper()
+		return r.get("/api/v1/endpoints/" + slug + "/uptime?window=1h").want(http.StatusOK).object()
+	}
+	if got, _ := counts()["checks"].(map[string]any); got["maintenance"] != nil {
+		t.Errorf("without maintenance: %v", got)
+	}
+	judge := rules
+	judge.Maintained = func(string, time.Time) bool { return true }
+	o, err := r.store.Endpoint(t.Context(), slug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := broken()
+	result.StartedAt = time.Now()
+	if _, err := r.store.Record(t.Context(), []store.Check{store.NewCheck(o.ID, "default", result.StartedAt, result)}, judge); err != nil {
+		t.Fatal(err)
+	}
+	got := counts()
+	want := map[string]any{"up": 1.0, "degraded": 0.0, "down": 0.0, "gated": 0.0, "unknown": 0.0, "maintenance": 1.0}
+	if diff := cmp.Diff(want, got["checks"]); diff != "" || got["uptime"] != 100.0 {
+		t.Errorf("uptime %v, counts (-want +got):\n%s", got["uptime"], diff)
+	}
 }

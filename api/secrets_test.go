@@ -20,6 +20,9 @@ func TestNoAnswerHoldsASecret(t *testing.T) {
 	channel, _ := r.ask("POST", "/api/v1/channels", `{"name": "ops", "type": "slack", "webhook_url": "https://hooks.slack.example/services/HUSHwebhook"}`).
 		want(http.StatusCreated).object()["id"].(string)
 	r.ask("POST", "/api/v1/channels", `{"name": "bot", "type": "slack", "bot_token": "xoxb-HUSHbot", "channel": "#a"}`).want(http.StatusCreated)
+	for _, sub := range []string{`"type": "webhook", "webhook_url": "https://a.example/HUSHsub"`, `"type": "slack", "bot_token": "xoxb-HUSHsub", "channel": "#a"`} {
+		r.ask("POST", "/api/v1/subscriptions", `{"all": true, `+sub+`}`, r.loggedIn()).want(http.StatusCreated)
+	}
 	slug := r.register(`{"name": "Weather", "url": "https://a.example/v1/0f1e2d3c4b5a69788796a5b4c3d2e1f0?api_key=HUSHquery", "public": true, "channels": ["` + channel + `"],
 		"headers": [{"name": "Authorization", "value": "Bearer HUSHheader", "secret": true}]}`)
 	r.see(broken())
