@@ -62,6 +62,33 @@ func advance(e store.Endpoint, s store.State, open *store.Incident, c store.Chec
 	return a, standing.Places[0].State
 }
 
+// opened and ended return the incident that the turns open, or end; nil when they do not.
+func opened(turns []store.Turn) *store.Incident {
+	for _, t := range turns {
+		if t.Opens {
+			return &t.Incident
+		}
+	}
+	return nil
+}
+
+func ended(turns []store.Turn) *store.Incident {
+	for _, t := range turns {
+		if t.Incident.ResolvedAt != nil {
+			return &t.Incident
+		}
+	}
+	return nil
+}
+
+// noticed returns the notices of all turns.
+func noticed(turns []store.Turn) (all []store.Notice) {
+	for _, t := range turns {
+		all = append(all, t.Notices...)
+	}
+	return all
+}
+
 func seen(minute int, verdict probe.Verdict) store.Check {
 	r := probe.Result{StartedAt: minutes(minute), Duration: time.Second, Kind: probe.KindMCP, Verdict: verdict}
 	if verdict == probe.Down {
@@ -84,22 +111,31 @@ func TestAdvanceOpensAnIncidentWhenTheStatusBecomesDown(t *testing.T) {
 	e := store.Endpoint{ID: "ep_a", Channels: []string{"ch_b", "ch_a", "ch_b"}}
 	c := seen(5, probe.Down)
 	a, _ := advance(e, store.State{Status: store.StatusUp}, nil, c)
-	if a.Open == nil || a.Resolve != nil {
+	got := opened(a.Turns)
+	if got == nil || len(a.Turns) != 1 {
 		t.Fatalf("Advance = %+v, want an incident opened", a)
 	}
 	want := store.Incident{
-		ID: a.Open.ID, EndpointID: "ep_a", Severity: store.StatusDown,
-		StartedAt: minutes(5), OpenedAt: minutes(5).Add(time.Second), Cause: *c.Result.Failure,
+		ID: got.ID, Kind: store.IncidentEndpoint, Subject: "ep_a", EndpointID: "ep_a", Severity: store.StatusDown, Worst: store.StatusDown,
+		StartedAt: minutes(5), OpenedAt: minutes(5).Add(time.Second), Cause: *c.Result.Failure, CheckID: c.ID, SeenFrom: []string{"default"},
 		Told: e.Channels,
 	}
-	if diff := cmp.Diff(*a.Open, want); diff != "" {
+	if diff := cmp.Diff(*got, want); diff != "" {
 		t.Errorf("incident (-got +want):\n%s", diff)
 	}
+	turn := a.Turns[0]
+	entry := store.Entry{ID: turn.Entries[0].ID, IncidentID: got.ID, At: got.OpenedAt, Kind: store.EntryOpened, Severity: store.StatusDown, Cause: c.Result.Failure}
+	if diff := cmp.Diff(turn.Entries, []store.Entry{entry}); diff != "" || entry.ID == "" {
+		t.Errorf("entries (-got +want):\n%s", diff)
+	}
+	if turn.EndpointID != "ep_a" || !turn.At.Equal(got.OpenedAt) || turn.Tells != store.NoticeOpened || !turn.Told {
+		t.Errorf("turn %+v, want whose it is, when, and that it is told", turn)
+	}
 	var told []string
-	for _, n := range a.Notices {
+	for _, n := range turn.Notices {
 		told = append(told, n.ChannelID)
-		if n.Kind != store.NoticeOpened || n.IncidentID != a.Open.ID || !n.DueAt.Equal(a.Open.OpenedAt) {
-			t.Errorf("notice %+v, want the opening of %s, due at once", n, a.Open.ID)
+		if n.Kind != store.NoticeOpened || n.IncidentID != got.ID || n.EntryID != entry.ID || n.ID == "" || !n.DueAt.Equal(got.OpenedAt) {
+			t.Errorf("notice %+v, want the opening of %s, due at once", n, got.ID)
 		}
 	}
 	if diff := cmp.Diff(told, []string{"ch_a", "ch_b"}); diff != "" {
@@ -108,17 +144,18 @@ func TestAdvanceOpensAnIncidentWhenTheStatusBecomesDown(t *testing.T) {
 }
 
 func TestAdvanceResolvesAnIncidentByWhatProvesRecovery(t *testing.T) {
-	open := store.Incident{ID: "inc_a", StartedAt: start}
+	open := store.Incident{ID: "inc_a", Kind: store.IncidentEndpoint, StartedAt: start}
 	down := store.State{Status: store.StatusDown}
 	for verdict, want := range map[probe.Verdict]bool{
 		probe.Up: true, probe.Degraded: true, probe.Gated: true, probe.Unknown: false, probe.Down: false,
 	} {
 		a, _ := advance(store.Endpoint{ID: "ep_a", Channels: []string{"ch_a"}}, down, &open, seen(5, verdict))
-		if got := a.Resolve != nil; got != want || a.Open != nil || len(a.Notices) > 0 != want {
+		over := ended(a.Turns)
+		if got := over != nil; got != want || opened(a.Turns) != nil || len(noticed(a.Turns)) > 0 != want {
 			t.Errorf("%s during an outage: %+v, want it resolved: %v", verdict, a, want)
 		}
-		if a.Resolve != nil && (a.Resolve.ResolvedAt == nil || !a.Resolve.ResolvedAt.Equal(minutes(5)) || a.Resolve.Resolution != store.ResolutionRecovered) {
-			t.Errorf("%s: %+v, want it recovered when the check started", verdict, a.Resolve)
+		if over != nil && (!over.ResolvedAt.Equal(minutes(5)) || over.Resolution != store.ResolutionRecovered) {
+			t.Errorf("%s: %+v, want it recovered when the check started", verdict, over)
 		}
 	}
 	if open.ResolvedAt != nil {
@@ -130,7 +167,7 @@ func TestAdvanceResolvesAnIncidentByWhatProvesRecovery(t *testing.T) {
 	}}
 	standing := at(store.Endpoint{}, store.State{})
 	standing.Open = &open
-	if a := store.Advance(standing, seen(5, probe.Down), pending, now); a.Resolve != nil {
+	if a := store.Advance(standing, seen(5, probe.Down), pending, now); len(a.Turns) != 0 {
 		t.Error("a pending status resolved an incident: nothing was proved")
 	}
 }
@@ -163,7 +200,7 @@ func TestAdvanceJudgesNoPausedEndpoint(t *testing.T) {
 	c := seen(5, probe.Down)
 	standing := at(store.Endpoint{Paused: true, Channels: []string{"ch_a"}}, prev)
 	a := store.Advance(standing, c, never, now)
-	if a.Open != nil || a.Resolve != nil || len(a.Notices) != 0 {
+	if len(a.Turns) != 0 || len(a.Notices) != 0 {
 		t.Errorf("Advance = %+v, want nothing but a state", a)
 	}
 	if got := standing.Places[0].State; got.Status != store.StatusDown || got.LastCheckID != c.ID {
@@ -234,7 +271,7 @@ func TestAmend(t *testing.T) {
 		if diff := cmp.Diff(standing.Endpoint, test.after); diff != "" {
 			t.Errorf("%s: endpoint (-got +want):\n%s", name, diff)
 		}
-		if got := a.Resolve != nil; got != test.resolved || len(a.Notices) > 0 != test.resolved {
+		if got := ended(a.Turns) != nil; got != test.resolved || len(noticed(a.Turns)) > 0 != test.resolved {
 			t.Errorf("%s: %+v, want the incident resolved: %v", name, a, test.resolved)
 		}
 	}
@@ -258,7 +295,7 @@ func TestAdvanceBelievesAChangedToolListWhenTwoChecksInARowSawIt(t *testing.T) {
 		{"a", true, 0}, {"a", false, 0}, {"b", false, 0}, {"a", false, 0}, {"b", false, 0}, {"c", false, 0}, {"c", true, 1}, {"c", false, 0},
 	} {
 		a, next := advance(e, s, nil, promised(i, step.hash))
-		if (a.Contract != nil) != step.added || len(a.Notices) != step.noticed || a.Open != nil {
+		if (a.Contract != nil) != step.added || len(a.Notices) != step.noticed || len(a.Turns) != 0 {
 			t.Errorf("check %d with %s: contract %+v, %d notices, want one: %v, and %d", i, step.hash, a.Contract, len(a.Notices), step.added, step.noticed)
 		}
 		s = next
@@ -377,14 +414,14 @@ func TestAdvanceCountsTheVotesOfPlaces(t *testing.T) {
 		{from("b", 6, probe.Up), store.StatusUp, false, true, 3, store.StatusUp, "one is left"},
 	} {
 		a := store.Advance(standing, step.check, believe, now)
-		if a.Open != nil {
-			standing.Open = a.Open
+		if open := opened(a.Turns); open != nil {
+			standing.Open = open
 		}
-		if a.Resolve != nil {
+		if ended(a.Turns) != nil {
 			standing.Open = nil
 		}
 		place := standing.Places[slices.IndexFunc(standing.Places, func(p store.Place) bool { return p.Location == step.check.Location })]
-		if standing.State.Status != step.status || (a.Open != nil) != step.opens || (a.Resolve != nil) != step.resolves ||
+		if standing.State.Status != step.status || (opened(a.Turns) != nil) != step.opens || (ended(a.Turns) != nil) != step.resolves ||
 			len(standing.Places) != step.places || place.State.Status != step.atPlace || place.EndpointID != "ep_a" {
 			t.Errorf("step %d, %s: %+v, %+v", i+1, step.whatIsTrueOfItThen, standing, a)
 		}

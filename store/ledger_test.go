@@ -13,7 +13,7 @@ import (
 )
 
 func TestLedgerEntersAGroupInOrder(t *testing.T) {
-	open := &store.Incident{ID: "inc_before", EndpointID: "ep_a", StartedAt: start}
+	open := &store.Incident{ID: "inc_before", Kind: store.IncidentEndpoint, EndpointID: "ep_a", StartedAt: start}
 	ledger := store.Ledger{
 		Standings: map[string]*store.Standing{
 			"ep_a": {
@@ -46,14 +46,21 @@ func TestLedgerEntersAGroupInOrder(t *testing.T) {
 	if diff := cmp.Diff(kept, []bool{false, false, true, false, true, true, true}); diff != "" {
 		t.Errorf("kept (-got +want):\n%s", diff)
 	}
-	if len(e.Resolved) != 1 || e.Resolved[0].ID != "inc_before" || e.Resolved[0].ResolvedAt == nil {
-		t.Errorf("resolved %+v, want the incident from before", e.Resolved)
+	type turn struct {
+		Before, Opens, Over bool
 	}
-	if len(e.Opened) != 2 || e.Opened[0].ResolvedAt == nil || e.Opened[1].ResolvedAt != nil {
-		t.Errorf("opened %+v, want one that was resolved again and one that is open", e.Opened)
+	var turns []turn
+	for _, t := range e.Turns {
+		turns = append(turns, turn{t.Incident.ID == "inc_before", t.Opens, t.Incident.ResolvedAt != nil})
+	}
+	if diff := cmp.Diff(turns, []turn{{Before: true, Over: true}, {Opens: true}, {Over: true}, {Opens: true}}); diff != "" {
+		t.Errorf("turns (-got +want):\n%s", diff)
+	}
+	if e.Turns[1].Incident.ID != e.Turns[2].Incident.ID || e.Turns[3].Incident.ID == e.Turns[1].Incident.ID {
+		t.Errorf("turns %+v, want the one that was opened resolved again, and another one", e.Turns)
 	}
 	var kinds []store.NoticeKind
-	for _, n := range e.Notices {
+	for _, n := range noticed(e.Turns) {
 		kinds = append(kinds, n.Kind)
 	}
 	if diff := cmp.Diff(kinds, []store.NoticeKind{"resolved", "opened", "resolved", "opened"}); diff != "" {
@@ -202,7 +209,7 @@ func TestLedgerPassesOverChecksWhoseLeaseWasTaken(t *testing.T) {
 			t.Errorf("outcome %d = %+v, want lost %v, kept %v, up", i+1, got, want.Lost, want.Kept)
 		}
 	}
-	if len(e.Checks) != 2 || len(e.Opened) != 0 || e.Places[0].Hour.Counts.Total() != 2 {
+	if len(e.Checks) != 2 || len(e.Turns) != 0 || e.Places[0].Hour.Counts.Total() != 2 {
 		t.Errorf("entries %+v, want nothing of the check that lost its lease", e)
 	}
 }

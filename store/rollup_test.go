@@ -65,7 +65,9 @@ func TestARollupComesBack(t *testing.T) {
 	if err := sum.Merge(full); err != nil {
 		t.Fatal(err)
 	}
-	for name, h := range map[string]store.Rollup{"nothing": {}, "an hour": full, "a sum": sum} {
+	maintained := full.Clone()
+	maintained.AddMaintained()
+	for name, h := range map[string]store.Rollup{"nothing": {}, "an hour": full, "a sum": sum, "under maintenance": maintained} {
 		data, err := h.MarshalBinary()
 		if err != nil {
 			t.Fatal(err)
@@ -88,6 +90,33 @@ func TestARollupComesBack(t *testing.T) {
 	var none store.Rollup
 	if err := none.UnmarshalBinary(nil); err != nil || none.Counts.Total() != 0 {
 		t.Errorf("no bytes are %+v, %v", none, err)
+	}
+}
+
+// Roll-ups that were written before there was maintenance, and those without any, are of five counts.
+func TestARollupSaysMaintenanceOnlyWhereThereWasSome(t *testing.T) {
+	plain := []byte{1, 7, 0, 1, 0, 0, 0}
+	var h store.Rollup
+	if err := h.UnmarshalBinary(plain); err != nil || h.Counts != (store.Counts{Up: 7, Down: 1}) {
+		t.Fatalf("the first version is read as %+v, %v", h.Counts, err)
+	}
+	if again, err := h.MarshalBinary(); err != nil || again[0] != 1 {
+		t.Errorf("written as version %d, %v, want the one that older programs read", again[0], err)
+	}
+	h.AddMaintained()
+	data, err := h.MarshalBinary()
+	if err != nil || data[0] != 2 {
+		t.Fatalf("written as version %d, %v, want 2", data[0], err)
+	}
+	counts, err := store.CountsOf(data)
+	if want := (store.Counts{Up: 7, Down: 1, Maintenance: 1}); err != nil || counts != want || counts.Total() != 9 {
+		t.Errorf("counts %+v, %v, want %+v", counts, err, want)
+	}
+	if percent, ok := counts.Uptime(); !ok || percent != 87.5 {
+		t.Errorf("uptime %v, %v, want 87.5 per cent: maintenance counts neither way", percent, ok)
+	}
+	if err := h.UnmarshalBinary(data[:6]); err == nil {
+		t.Error("a second version with five counts is read")
 	}
 }
 
@@ -152,6 +181,13 @@ func FuzzRollup(f *testing.F) {
 	}
 	f.Add(data)
 	f.Add([]byte{1, 0, 0, 0, 0, 0, 33, 0, 0})
+	h.AddMaintained()
+	if data, err = h.MarshalBinary(); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte{2, 0, 0, 0, 0, 0, 1, 0})
+	f.Add([]byte{2, 0, 0, 0, 0, 0, 0, 33, 0, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var h, again store.Rollup
 		if err := h.UnmarshalBinary(data); err != nil {
