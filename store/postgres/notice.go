@@ -352,18 +352,22 @@ func (c *contents) readSubjects(batch *pgx.Batch, incidentIDs, eventIDs, entryID
 // readParents reads until when endpoints stood behind others that were down, and which endpoints wait for others.
 func (c *contents) readParents(batch *pgx.Batch, incidentIDs []string, now time.Time) {
 	batch.Queue(`
-		SELECT i.id, MAX(COALESCE(above.resolved_at, $2))
+		SELECT i.id, MAX(COALESCE(above.resolved_at, CASE above.severity WHEN 'down' THEN $2 ELSE (
+		    SELECT MAX(t.at) FROM incident_entries t WHERE t.incident_id = above.id AND t.severity <> ''
+		) END))
 		FROM incidents i
 		JOIN endpoint_parents p ON p.endpoint_id = i.endpoint_id
 		JOIN incidents above ON above.subject = p.parent_id
-		WHERE i.id = ANY ($1) AND i.kind = 'endpoint' AND 'down' IN (above.severity, above.worst)
-		    AND above.started_at <= i.opened_at + interval '1 minute'
-		    AND (above.resolved_at IS NULL OR above.resolved_at > i.opened_at)
+		WHERE i.id = ANY ($1) AND i.kind = 'endpoint' AND (
+		    above.resolved_at IS NULL AND above.severity = 'down'
+		    OR above.worst = 'down' AND above.started_at <= i.opened_at + interval '1 minute'
+		        AND (above.resolved_at IS NULL OR above.resolved_at > i.opened_at)
+		)
 		GROUP BY i.id`, incidentIDs, now).Query(func(rows pgx.Rows) error {
 		var id string
-		var until time.Time
+		var until *time.Time
 		_, err := pgx.ForEachRow(rows, []any{&id, &until}, func() error {
-			c.behindUntil[id] = until
+			c.behindUntil[id] = orZero(until)
 			return nil
 		})
 		return err

@@ -23,6 +23,7 @@ func (db *DB) Tally(ctx context.Context, endpointID string, since time.Time, und
 		return store.Tally{}, explain("tally checks", err)
 	}
 	defer rows.Close()
+	since = store.Rounded(probe.Result{StartedAt: since}).StartedAt // as checks are kept
 	var t store.Tally
 	for rows.Next() {
 		c, err := scanCheck(rows)
