@@ -89,6 +89,8 @@ func newEventMessage(ev store.Event, e store.Endpoint, publicURL string) Message
 	switch ev.Kind {
 	case store.EventLocationOffline, store.EventLocationOnline:
 		return newLocationMessage(ev, publicURL)
+	case store.EventChannelBroken:
+		return newBrokenMessage(ev, publicURL)
 	}
 	m := Message{
 		Kind:     KindContract,
@@ -111,6 +113,25 @@ func newEventMessage(ev store.Event, e store.Endpoint, publicURL string) Message
 	}
 	if more := len(data.Changes) - len(shown) + data.More; more > 0 {
 		m.Changes = append(m.Changes, fmt.Sprintf("… and %d more", more))
+	}
+	return m
+}
+
+// newBrokenMessage words that nothing more is sent to a channel: the others say so.
+func newBrokenMessage(ev store.Event, publicURL string) Message {
+	m := Message{
+		Kind: KindService, Symbol: "🟠", Title: oneLine(ev.Title, maxLine), Link: link(publicURL, "channels"),
+		Meaning: "Nothing more is sent there until somebody corrects it and saves it. What waits is sent then.",
+	}
+	var data struct {
+		Channel string `json:"channel"`
+		Reason  string `json:"reason"`
+	}
+	if json.Unmarshal(ev.Data, &data) == nil {
+		m.Said = oneLine(data.Reason, probe.MaxMessage)
+		if data.Channel != "" {
+			m.Link = link(publicURL, "channels", data.Channel)
+		}
 	}
 	return m
 }

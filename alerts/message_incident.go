@@ -162,7 +162,10 @@ func newTopic(d store.Delivery) topic {
 
 func (t topic) open() bool { return t.ResolvedAt == nil }
 
-func (t topic) acts() bool { return t.open() && t.Kind != store.IncidentManual }
+// acts reports whether there is something left to acknowledge.
+func (t topic) acts() bool {
+	return t.open() && t.AcknowledgedAt == nil && t.Kind != store.IncidentManual
+}
 
 func (t topic) ofEndpoint() bool { return t.Kind == store.IncidentEndpoint }
 

@@ -197,6 +197,10 @@ func ofEvents(t *testing.T) []saying {
 		{"location offline", words(offline, store.Endpoint{}, publicURL)},
 		{"location online again", words(online, store.Endpoint{}, publicURL)},
 		{"location with a strange name offline", words(strange, store.Endpoint{}, "")},
+		{"channel broken", words(store.Event{
+			Kind: store.EventChannelBroken, Severity: "warning", Title: "Channel ops is broken",
+			Data: []byte(`{"channel": "ch_1", "reason": "the webhook was removed or switched off: make another one (no_service)"}`),
+		}, store.Endpoint{}, publicURL)},
 		{"location event without data", words(bare, store.Endpoint{}, publicURL)},
 		{"test", alerts.NewTestMessage(store.Channel{Name: "ops"}, publicURL)},
 	}
@@ -342,11 +346,23 @@ func event(t *testing.T, title string, more int, changes ...probe.Change) store.
 func asSlackGetsIt(t *testing.T, m alerts.Message) []byte {
 	t.Helper()
 	slack := alertstest.NewSlack(t)
-	channel := store.Channel{Type: store.ChannelSlack, Secrets: map[string]string{"webhook_url": slack.WebhookURL()}}
-	if _, err := newSlack().Send(t.Context(), channel, "", m); err != nil {
+	channel, ref := webhookChannel(slack), ""
+	if m.Acted { // said only where a message can be changed
+		channel = botChannel(slack)
+		channel.Secrets["signing_secret"] = alertstest.SigningSecret
+		opened, err := newSlack().Send(t.Context(), channel, "", alerts.Message{Kind: alerts.KindOpened, Title: "It is down"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ref = opened.Ref
+	}
+	if _, err := newSlack().Send(t.Context(), channel, ref, m); err != nil {
 		t.Fatal(err)
 	}
 	sent := slack.Messages()[0]
+	if _, ts, ok := strings.Cut(ref, ":"); ok {
+		sent, _ = slack.Shown(ts)
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

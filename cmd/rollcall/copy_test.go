@@ -173,7 +173,7 @@ func storyCheck(e store.Endpoint, i int, location string, n int) store.Check {
 func (s *story) deliver(t testing.TB) {
 	t.Helper()
 	now := time.Now()
-	deliveries, err := s.db.LeaseNotices(t.Context(), now, time.Second, 3)
+	deliveries, err := s.db.LeaseNotices(t.Context(), "copy", now, time.Second, 3)
 	s.must(t, err)
 	for i, d := range deliveries {
 		settled := store.Settlement{NoticeID: d.Notice.ID, LeaseID: d.LeaseID, At: now}

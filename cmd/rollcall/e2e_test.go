@@ -66,7 +66,12 @@ type instance struct {
 // arguments and KEY=value environment may be given; without --database it gets a SQLite file of its own.
 func serveInstance(t testing.TB, env []string, args ...string) *instance {
 	t.Helper()
-	addr := freeAddress(t)
+	return serveInstanceAt(t, freeAddress(t), env, args...)
+}
+
+// serveInstanceAt does the same at an address, for those who have to know it beforehand.
+func serveInstanceAt(t testing.TB, addr string, env []string, args ...string) *instance {
+	t.Helper()
 	if !strings.Contains(strings.Join(args, " "), "--database") {
 		args = append(args, "--database", filepath.Join(t.TempDir(), "rollcall.db"))
 	} else if !strings.Contains(strings.Join(args, " "), "--spool") {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -59,19 +60,31 @@ func TestHeartbeatBeatsOnlyWhileAllIsWell(t *testing.T) {
 	}
 }
 
-// deaf takes no announcement for a while.
+// deaf takes no word for a while.
 type deaf struct {
 	store.Store
 	until time.Time
-	said  []store.EventKind
+	said  []string
 }
 
-func (d *deaf) Announce(_ context.Context, e store.Event) (int, error) {
+func (d *deaf) Channels(context.Context) ([]store.Channel, error) {
+	return []store.Channel{{ID: "ch_1"}}, nil
+}
+
+func (d *deaf) Raise(_ context.Context, i store.Incident, _, _ string, channels []string) (store.Incident, bool, error) {
+	return i, true, d.hear("raise " + i.Subject + " to " + strings.Join(channels, ","))
+}
+
+func (d *deaf) Clear(_ context.Context, subject string, _ time.Time, _ store.Resolution, _ string) (store.Incident, error) {
+	return store.Incident{}, d.hear("clear " + subject)
+}
+
+func (d *deaf) hear(what string) error {
 	if time.Now().Before(d.until) {
-		return 0, errors.New("no route to host")
+		return errors.New("no route to host")
 	}
-	d.said = append(d.said, e.Kind)
-	return 2, nil
+	d.said = append(d.said, what)
+	return nil
 }
 
 func TestWordOfOurOwnNetworkWaitsForTheDatabase(t *testing.T) {
@@ -98,8 +111,8 @@ func TestWordOfOurOwnNetworkWaitsForTheDatabase(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if len(db.said) != 2 || db.said[0] != store.EventLocationOffline || db.said[1] != store.EventLocationOnline || woken != 2 {
-			t.Errorf("announced %v, dispatcher woken %d times, want both in order and twice", db.said, woken)
+		if want := []string{"raise location/fra to ch_1", "clear location/fra"}; !slices.Equal(db.said, want) || woken != 2 {
+			t.Errorf("announced %v, dispatcher woken %d times, want %v and twice", db.said, woken, want)
 		}
 	})
 }

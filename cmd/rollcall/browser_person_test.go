@@ -1,0 +1,195 @@
+package main_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// personPatience bounds one thing that somebody does in a browser.
+const personPatience = 20 * time.Second
+
+// startBrowser starts a browser without a window, which ends with the test. It returns its context.
+func startBrowser(t testing.TB) context.Context {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-background-networking", true),
+		chromedp.WSURLReadTimeout(time.Minute)) // beside other tests a start takes its time
+	parent, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(stop)
+	ctx, _ := chromedp.NewContext(parent)
+	t.Cleanup(func() {
+		if err := chromedp.Cancel(ctx); err != nil {
+			t.Errorf("the browser did not end well: %v", err)
+		}
+	})
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("the browser does not start (Debian's package is chromium): %v", err)
+	}
+	return ctx
+}
+
+// person is somebody with a tab of their own: they share no cookies with anybody else. They find things by the words that
+// stand there.
+type person struct {
+	t       testing.TB
+	ctx     context.Context
+	base    string // URL of the instance
+	fence   string // the last thing that is logged in the tab
+	console chan []chromedp.ConsoleMessage
+}
+
+// newPerson opens a tab.
+func newPerson(t testing.TB, browser context.Context, base string) *person {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancel)
+	p := &person{t: t, ctx: ctx, base: base, fence: "that was all", console: make(chan []chromedp.ConsoleMessage, 1)}
+	p.do("open a tab")
+	messages := chromedp.Console(ctx)
+	go func() {
+		var seen []chromedp.ConsoleMessage
+		for m, err := range messages {
+			if err != nil || m.Text == p.fence {
+				break
+			}
+			seen = append(seen, m)
+		}
+		p.console <- seen
+	}()
+	return p
+}
+
+// withoutScripts has the person's browser run none.
+func (p *person) withoutScripts() {
+	p.t.Helper()
+	p.do("turn scripts off", chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return err
+	}))
+}
+
+func (p *person) do(what string, steps ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, personPatience)
+	defer cancel()
+	if len(steps) == 0 {
+		ctx = p.ctx // the tab lives as long as the context that opened it
+	}
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		p.t.Fatalf("%s: %v\n%s", what, err, p.page())
+	}
+}
+
+// leads does something that leads to another page, which has to be a good one.
+func (p *person) leads(what string, step chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, personPatience)
+	defer cancel()
+	response, err := chromedp.RunResponse(ctx, step)
+	if err != nil {
+		p.t.Fatalf("%s: %v\n%s", what, err, p.page())
+	}
+	if response.Status >= 400 {
+		p.t.Fatalf("%s: status %d\n%s", what, response.Status, p.page())
+	}
+}
+
+// open goes to a path of the instance, or to a URL from elsewhere.
+func (p *person) open(address string) {
+	p.t.Helper()
+	if strings.HasPrefix(address, "/") {
+		address = p.base + address
+	}
+	p.leads("open "+address, chromedp.Navigate(address))
+}
+
+// press presses a button, or follows a link, that leads to another page.
+func (p *person) press(words string) {
+	p.t.Helper()
+	p.leads("press "+words, chromedp.Click(chromedp.Search(fmt.Sprintf(
+		`//main//*[self::button or self::a][normalize-space()=%q][not(@aria-hidden)]`, words))))
+}
+
+// unfold opens what is folded under words.
+func (p *person) unfold(words string) {
+	p.t.Helper()
+	p.do("unfold "+words, chromedp.Click(chromedp.Search(fmt.Sprintf(`//summary[starts-with(normalize-space(),%q)]`, words))))
+}
+
+// fill types text into the field with a label, in place of what is there.
+func (p *person) fill(label, text string) {
+	p.t.Helper()
+	field := chromedp.Search(fmt.Sprintf(`//main//*[@id=//label[normalize-space(text())=%q]/@for]`, label))
+	p.do("fill in "+label, chromedp.Clear(field), chromedp.SendKeys(field, text))
+}
+
+// tick changes what is ticked at a label.
+func (p *person) tick(label string) {
+	p.t.Helper()
+	p.do("tick "+label, chromedp.Click(chromedp.Search(fmt.Sprintf(
+		`//label[contains(@class,"tick")][starts-with(normalize-space(),%q)]/input`, label))))
+}
+
+// page returns what can be read in the tab.
+func (p *person) page() string {
+	ctx, cancel := context.WithTimeout(p.ctx, personPatience)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.pathname + "\n" + document.body.innerText`))
+	if err != nil {
+		return "the page cannot be read: " + err.Error()
+	}
+	return text
+}
+
+// sees fails the test unless all words can be read in the tab.
+func (p *person) sees(words ...string) {
+	p.t.Helper()
+	page := p.page()
+	for _, w := range words {
+		if !strings.Contains(page, w) {
+			p.t.Fatalf("%q is not to be read here:\n%s", w, page)
+		}
+	}
+}
+
+// finds opens a page again and again until all words can be read there.
+func (p *person) finds(path string, words ...string) {
+	p.t.Helper()
+	awaitWithin(p.t, personPatience, fmt.Sprintf("%q on %s", words, path), func() bool {
+		p.open(path)
+		page := p.page()
+		for _, w := range words {
+			if !strings.Contains(page, w) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// leaves ends the listening to the console, in which nothing may have gone wrong: no script failed, nothing was missing, and
+// nothing was kept from loading by the page's own policy.
+func (p *person) leaves() {
+	p.t.Helper()
+	p.do("look at the console", chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := chromedp.Evaluate[any](fmt.Sprintf("console.info(%q)", p.fence))(ctx, tab)
+		return err
+	}))
+	select {
+	case messages := <-p.console:
+		for _, m := range messages {
+			if m.Type != chromedp.ConsoleDebug { // advice to those who make pages
+				p.t.Errorf("the browser says at %s: %s", m.URL, m)
+			}
+		}
+	case <-time.After(personPatience):
+		p.t.Error("the console does not say what it was told to say")
+	}
+}
