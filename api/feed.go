@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/xml"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ type atomFeed struct {
 }
 
 type atomAuthor struct {
-	Name string `xml:"name"`
+	Name string `xml:"name" json:"name"`
 }
 
 type atomLink struct {
@@ -46,35 +47,133 @@ type atomText struct {
 	Text string `xml:",chardata"`
 }
 
-// feed tells incidents: one entry each, which is updated when the incident is over.
-func (s *Server) feed(c echo.Context) error {
+// Where the feeds are.
+const (
+	feedPath     = "/status/feed.atom"
+	jsonFeedPath = "/status/feed.json"
+)
+
+// feedItem is an incident or a stretch of maintenance, as feeds tell of it: once, and again under the same id when there is more
+// to say.
+type feedItem struct {
+	id, title, url, text string
+	published, updated   time.Time
+}
+
+// feed collects what feeds tell, and when that was last something else.
+func (s *Server) feed(c echo.Context) (items []feedItem, updated time.Time, err error) {
+	ctx := c.Request().Context()
+	p, err := s.public(ctx)
+	if err != nil {
+		return nil, updated, err
+	}
+	if err := s.addUpdates(ctx, &p, p.incidents); err != nil {
+		return nil, updated, err
+	}
+	base := s.baseURL(c)
+	for _, plan := range s.planned(p) {
+		if plan.Schedule == "" || plan.active || plan.begin.Sub(p.now) < planAhead {
+			items = append(items, planItem(plan, base))
+		}
+	}
+	for _, i := range p.incidents {
+		items = append(items, p.incidentItem(i, base))
+	}
+	updated = p.at // before the first incident, the feed is as new as what it says: nothing happened
+	if updated.IsZero() {
+		updated = s.started // nothing was checked either
+	}
+	for _, item := range items {
+		if item.updated.After(updated) {
+			updated = item.updated
+		}
+	}
+	return items, updated, nil
+}
+
+// planAhead is how long before it begins feeds tell of maintenance that comes again and again.
+const planAhead = 24 * time.Hour
+
+func (p publicStatus) incidentItem(i store.Incident, base string) feedItem {
+	item := feedItem{id: entryID(i.ID), title: headline(i), published: i.OpenedAt, updated: p.changed(i)}
+	if i.ResolvedAt != nil {
+		item.title = "Resolved: " + item.title
+	}
+	item.url = base + "/status#" + i.ID
+	if i.Slug != "" {
+		item.url = base + "/status/" + i.Slug
+	}
+	var text []string
+	for _, e := range slices.Backward(p.updates[i.ID]) {
+		text = append(text, sentenceTime(e.At)+": "+e.Text)
+	}
+	text = append(text, outcome(i)+" Since "+sentenceTime(i.StartedAt)+".")
+	if about := p.about(i); i.Kind != store.IncidentEndpoint && len(about) > 0 {
+		text = append(text, "About "+namesIn(about)+".")
+	}
+	item.text = strings.Join(text, "\n\n")
+	return item
+}
+
+func planItem(p publicPlan, base string) feedItem {
+	item := feedItem{
+		id: entryID(p.ID), title: "Maintenance: " + p.Title, url: base + "/status#" + p.ID,
+		published: p.CreatedAt, updated: p.UpdatedAt,
+		text: "From " + sentenceTime(p.begin) + " to " + sentenceTime(p.end) + ".",
+	}
+	if p.Schedule != "" { // each time is another one
+		item.id = entryID(p.ID + "/" + atomTime(p.begin))
+		if told := p.begin.Add(-planAhead); told.After(item.published) {
+			item.published = told
+		}
+	}
+	if item.updated.Before(item.published) {
+		item.updated = item.published
+	}
+	if p.active {
+		item.title = "Under way: " + p.Title
+		if p.begin.After(item.updated) {
+			item.updated = p.begin
+		}
+	}
+	if len(p.covers) > 0 {
+		item.text += " Of " + namesIn(p.covers) + "."
+	}
+	if p.Text != "" {
+		item.text += "\n\n" + p.Text
+	}
+	return item
+}
+
+func sentenceTime(t time.Time) string { return t.UTC().Format("2 January 2006 15:04:05 UTC") }
+
+func (s *Server) atomFeed(c echo.Context) error {
 	shared(c, s.linksCache())
-	p, err := s.public(c.Request().Context())
+	items, updated, err := s.feed(c)
 	if err != nil {
 		return err
 	}
 	base := s.baseURL(c)
 	f := atomFeed{
-		ID:     base + "/status/feed.atom",
-		Title:  "Incidents",
-		Author: atomAuthor{"Rollcall"},
+		ID:      base + feedPath,
+		Title:   "Incidents",
+		Updated: atomTime(updated),
+		Author:  atomAuthor{"Rollcall"},
 		Links: []atomLink{
-			{Rel: "self", Type: "application/atom+xml", Href: base + "/status/feed.atom"},
+			{Rel: "self", Type: "application/atom+xml", Href: base + feedPath},
 			{Rel: "alternate", Type: "text/html", Href: base + "/status"},
 		},
 	}
-	latest := p.at // before the first incident, the feed is as new as what it says: nothing happened
-	if latest.IsZero() {
-		latest = s.started // nothing was checked either
+	for _, i := range items {
+		f.Entries = append(f.Entries, atomEntry{
+			ID:        i.id,
+			Title:     i.title,
+			Published: atomTime(i.published),
+			Updated:   atomTime(i.updated),
+			Links:     []atomLink{{Rel: "alternate", Type: "text/html", Href: i.url}},
+			Content:   atomText{"text", i.text},
+		})
 	}
-	for _, i := range p.incidents {
-		entry, updated := feedEntry(i, base)
-		f.Entries = append(f.Entries, entry)
-		if updated.After(latest) {
-			latest = updated
-		}
-	}
-	f.Updated = atomTime(latest)
 	text, err := xml.MarshalIndent(f, "", " ")
 	if err != nil {
 		return internal(err)
@@ -82,21 +181,48 @@ func (s *Server) feed(c echo.Context) error {
 	return cached(c, "application/atom+xml; charset=utf-8", append([]byte(xml.Header), text...))
 }
 
-func feedEntry(i store.Incident, base string) (entry atomEntry, updated time.Time) {
-	updated = i.OpenedAt
-	title := headline(i)
-	if i.ResolvedAt != nil {
-		updated = *i.ResolvedAt
-		title = "Resolved: " + title
+// jsonFeed is a feed as JSON Feed 1.1 has it: https://www.jsonfeed.org/version/1.1/
+type jsonFeed struct {
+	Version string         `json:"version"`
+	Title   string         `json:"title"`
+	HomeURL string         `json:"home_page_url"`
+	FeedURL string         `json:"feed_url"`
+	Authors []atomAuthor   `json:"authors"`
+	Items   []jsonFeedItem `json:"items"`
+}
+
+type jsonFeedItem struct {
+	ID        string `json:"id"`
+	URL       string `json:"url"`
+	Title     string `json:"title"`
+	Text      string `json:"content_text"`
+	Published string `json:"date_published"`
+	Modified  string `json:"date_modified"`
+}
+
+func (s *Server) jsonFeed(c echo.Context) error {
+	shared(c, s.linksCache())
+	items, _, err := s.feed(c)
+	if err != nil {
+		return err
 	}
-	return atomEntry{
-		ID:        entryID(i.ID),
-		Title:     title,
-		Published: atomTime(i.OpenedAt),
-		Updated:   atomTime(updated),
-		Links:     []atomLink{{Rel: "alternate", Type: "text/html", Href: base + "/status/" + i.Slug}},
-		Content:   atomText{"text", outcome(i) + " Since " + i.StartedAt.UTC().Format("2 January 2006 15:04:05 UTC") + "."},
-	}, updated
+	base := s.baseURL(c)
+	f := jsonFeed{
+		Version: "https://jsonfeed.org/version/1.1",
+		Title:   "Incidents",
+		HomeURL: base + "/status",
+		FeedURL: base + jsonFeedPath,
+		Authors: []atomAuthor{{"Rollcall"}},
+		Items:   make([]jsonFeedItem, 0, len(items)),
+	}
+	for _, i := range items {
+		f.Items = append(f.Items, jsonFeedItem{i.id, i.url, i.title, i.text, atomTime(i.published), atomTime(i.updated)})
+	}
+	data, err := encode(f)
+	if err != nil {
+		return err
+	}
+	return cached(c, "application/feed+json; charset=utf-8", data)
 }
 
 // entryID is an address-free name for an incident, so that it stays the same when the service moves.

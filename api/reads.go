@@ -14,6 +14,7 @@ type reader interface {
 	Endpoint(ctx context.Context, slug string) (store.Overview, error)
 	Endpoints(ctx context.Context, f store.EndpointFilter) (store.Page[store.Overview], error)
 	Incidents(ctx context.Context, f store.IncidentFilter) (store.Page[store.Incident], error)
+	Timeline(ctx context.Context, incidentID string) ([]store.Entry, error)
 	Maintenances(ctx context.Context, after time.Time) ([]store.Maintenance, error)
 	Uptime(ctx context.Context, endpointID string, grain store.Grain, from, to time.Time) ([]store.Rollup, error)
 	Counts(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) (map[string]store.Counts, error)
@@ -72,6 +73,10 @@ func (r *replicated) Incidents(ctx context.Context, f store.IncidentFilter) (sto
 	return either(ctx, r, func(ctx context.Context, from reader) (store.Page[store.Incident], error) {
 		return from.Incidents(ctx, f)
 	})
+}
+
+func (r *replicated) Timeline(ctx context.Context, incidentID string) ([]store.Entry, error) {
+	return either(ctx, r, func(ctx context.Context, from reader) ([]store.Entry, error) { return from.Timeline(ctx, incidentID) })
 }
 
 func (r *replicated) Maintenances(ctx context.Context, after time.Time) ([]store.Maintenance, error) {

@@ -74,6 +74,16 @@ type Config struct {
 	// the body as they came, of which one byte more than MaxSlackBody at most, and check the signature. Nil: there is nothing at
 	// these addresses.
 	SlackAction, SlackCommand func(ctx context.Context, header http.Header, body []byte) (status int, contentType string, reply []byte)
+	// AskSubscriber asks whether somebody wants a subscription that was asked for on the status page, in a mail or a message in
+	// Slack that holds both links. confirmURL is empty where s is confirmed already: the message says that, and how to end it.
+	// It is empty for a webhook as well: nil means that its receiver answered a challenge, which confirms the subscription. Nil:
+	// nobody from the public can subscribe; nor without a PublicURL, which the links need.
+	AskSubscriber func(ctx context.Context, s store.Subscription, confirmURL, manageURL string) error
+	// SubscribeBy are the types of channels that AskSubscriber knows how to ask through. Nil: email, webhook and slack.
+	SubscribeBy []store.ChannelType
+	// LinkKey is what tokens of links in messages to subscribers are made with, 32 bytes at least. It stays the same for as long
+	// as those links are to work. Required with AskSubscriber.
+	LinkKey []byte
 	// Backlog reports how many checks wait, in memory or in the spool, because the database is away.
 	Backlog func() int
 }
@@ -87,6 +97,7 @@ type Server struct {
 	origins *http.CrossOriginProtection
 	metrics *metrics
 	logins  *logins
+	asking  *askLimits
 	trying  chan struct{}   // one place for each probe that is asked for and not kept
 	pages   map[string]bool // by route: whether its errors are shown as a page
 
@@ -110,10 +121,14 @@ func New(cfg Config) (*Server, error) {
 		echo:    echo.New(),
 		origins: http.NewCrossOriginProtection(),
 		logins:  newLogins(),
+		asking:  newAskLimits(),
 		trying:  make(chan struct{}, maxTrying),
 		pages:   map[string]bool{},
 	}
 	for _, path := range slackPaths { // signed by Slack, and nothing that a browser sends
+		s.origins.AddInsecureBypassPattern("POST " + path)
+	}
+	for _, path := range linkPaths {
 		s.origins.AddInsecureBypassPattern("POST " + path)
 	}
 	if cfg.PublicURL != "" {
@@ -154,6 +169,9 @@ func (c Config) validate() error {
 	missing("Period", c.Period == nil)
 	missing("TestChannel", c.TestChannel == nil)
 	missing("Backlog", c.Backlog == nil)
+	if c.AskSubscriber != nil && len(c.LinkKey) < minLinkKey {
+		errs = append(errs, fmt.Errorf("LinkKey must have %d bytes at least", minLinkKey))
+	}
 	if c.PublicURL != "" {
 		u, err := url.Parse(c.PublicURL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||

@@ -3,7 +3,9 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -23,8 +25,10 @@ type publicStatus struct {
 	// maintained the endpoints that are in one at present, by id.
 	plans      []store.Maintenance
 	maintained map[string]bool
-	at         time.Time // of the latest check of any of them
-	now        time.Time
+	// updates are what the team has said to everybody about each incident, by its id, oldest first: see addUpdates.
+	updates map[string][]store.Entry
+	at      time.Time // of the latest check of any of them
+	now     time.Time
 }
 
 // recentIncidents is how far back incidents are told, and maxIncidents how many at most.
@@ -58,12 +62,104 @@ func (s *Server) public(ctx context.Context) (publicStatus, error) {
 		return publicStatus{}, err
 	}
 	p.overall = overall(p.attended())
+	for _, i := range p.open() { // what somebody says is wrong is wrong, whatever the checks say
+		if i.Kind == store.IncidentManual && severity[i.Severity] > severity[p.overall] {
+			p.overall = i.Severity
+		}
+	}
 	for _, o := range page.Items {
 		if o.State.LastCheckAt.After(p.at) {
 			p.at = o.State.LastCheckAt
 		}
 	}
 	return p, nil
+}
+
+// saidKinds are the kinds of entries in which the team says something to everybody. Others tell of causes and locations.
+var saidKinds = []store.EntryKind{
+	store.EntryOpened, store.EntryComment, store.EntryAcknowledged, store.EntrySnoozed, store.EntryResolved, store.EntryReopened,
+}
+
+// addUpdates adds what the team has said to everybody about incidents.
+func (s *Server) addUpdates(ctx context.Context, p *publicStatus, incidents []store.Incident) error {
+	if p.updates == nil {
+		p.updates = map[string][]store.Entry{}
+	}
+	for _, i := range incidents {
+		timeline, err := s.read.Timeline(ctx, i.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			continue // it went, with its endpoint, while we were reading
+		}
+		if err != nil {
+			return err
+		}
+		p.updates[i.ID] = slices.DeleteFunc(timeline, func(e store.Entry) bool {
+			return !e.Public || e.Text == "" || !slices.Contains(saidKinds, e.Kind)
+		})
+	}
+	return nil
+}
+
+// about returns the endpoints that the public may know an incident is about.
+func (p publicStatus) about(i store.Incident) []store.Overview {
+	return slices.DeleteFunc(slices.Clone(p.endpoints), func(o store.Overview) bool {
+		return o.ID != i.EndpointID && !slices.Contains(i.Endpoints, o.ID)
+	})
+}
+
+// changed is when the public last heard something else about an incident.
+func (p publicStatus) changed(i store.Incident) time.Time {
+	at := i.OpenedAt
+	if i.ResolvedAt != nil {
+		at = *i.ResolvedAt
+	}
+	if said := p.updates[i.ID]; len(said) > 0 && said[len(said)-1].At.After(at) {
+		at = said[len(said)-1].At
+	}
+	return at
+}
+
+// publicPlan is a stretch of maintenance that the public is told of.
+type publicPlan struct {
+	store.Maintenance
+	begin, end time.Time
+	active     bool
+	covers     []store.Overview // those that the public is shown; none when it covers everything
+}
+
+// maxPlans bounds how many stretches of maintenance the public is told of.
+const maxPlans = 50
+
+// planned returns the stretches of maintenance that are under way, or next, by their beginning.
+func (s *Server) planned(p publicStatus) []publicPlan {
+	var plans []publicPlan
+	for _, m := range p.plans {
+		active, next := s.underWay(m, p.now)
+		if next == nil {
+			continue
+		}
+		plan := publicPlan{Maintenance: m, begin: next.From.Time, end: next.To.Time, active: active}
+		for _, o := range p.endpoints {
+			if !m.All && m.Covers(o.Endpoint) {
+				plan.covers = append(plan.covers, o)
+			}
+		}
+		plans = append(plans, plan)
+	}
+	slices.SortStableFunc(plans, func(a, b publicPlan) int { return a.begin.Compare(b.begin) })
+	return plans[:min(len(plans), maxPlans)]
+}
+
+// namesIn lists the names of endpoints in a sentence.
+func namesIn(endpoints []store.Overview) string {
+	names := make([]string, 0, len(endpoints))
+	for _, o := range endpoints {
+		names = append(names, o.Name)
+	}
+	if n := len(names); n > 1 {
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+	return strings.Join(names, "")
 }
 
 // addPlans adds what the public is told of maintenance.
@@ -147,11 +243,11 @@ func (p publicStatus) description() string {
 		number[o.Status()]++
 	}
 	switch {
-	case len(p.endpoints) == 0:
+	case len(p.endpoints) == 0 && p.overall == store.StatusPending:
 		return "Nothing is published"
-	case len(p.maintained) == len(p.endpoints):
+	case len(p.endpoints) > 0 && len(p.maintained) == len(p.endpoints):
 		return "Under maintenance"
-	case number[store.StatusDown] == len(attended):
+	case len(attended) > 0 && number[store.StatusDown] == len(attended):
 		return "Major outage"
 	case p.overall == store.StatusDown:
 		return "Partial outage"

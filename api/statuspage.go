@@ -1,6 +1,9 @@
 package api
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/labstack/echo/v4"
 
 	"github.com/rollcallhq/rollcall/store"
@@ -10,11 +13,11 @@ import (
 // could not be told is degraded, what is not being checked is under maintenance.
 
 type statuspage struct {
-	Page        statuspagePage        `json:"page"`
-	Status      *statuspageIndicator  `json:"status,omitempty"`
-	Components  []statuspageComponent `json:"components,omitzero"`
-	Incidents   []statuspageIncident  `json:"incidents,omitzero"`
-	Maintenance []struct{}            `json:"scheduled_maintenances,omitzero"`
+	Page        statuspagePage          `json:"page"`
+	Status      *statuspageIndicator    `json:"status,omitempty"`
+	Components  []statuspageComponent   `json:"components,omitzero"`
+	Incidents   []statuspageIncident    `json:"incidents,omitzero"`
+	Maintenance []statuspageMaintenance `json:"scheduled_maintenances,omitzero"`
 }
 
 type statuspagePage struct {
@@ -26,7 +29,7 @@ type statuspagePage struct {
 }
 
 type statuspageIndicator struct {
-	Indicator   string `json:"indicator"` // none, minor, major, critical
+	Indicator   string `json:"indicator"` // none, minor, major, critical, maintenance
 	Description string `json:"description"`
 }
 
@@ -62,6 +65,13 @@ type statuspageIncident struct {
 	Components   []statuspageComponent `json:"components"`
 }
 
+// statuspageMaintenance is an incident that lies ahead: scheduled, in_progress.
+type statuspageMaintenance struct {
+	statuspageIncident
+	From Time `json:"scheduled_for"`
+	To   Time `json:"scheduled_until"`
+}
+
 type statuspageUpdate struct {
 	ID         string `json:"id"`
 	IncidentID string `json:"incident_id"`
@@ -76,30 +86,38 @@ type statuspageUpdate struct {
 const pageID = "rollcall"
 
 func (s *Server) statuspageSummary(c echo.Context) error {
-	return s.statuspage(c, func(p publicStatus, answer *statuspage) {
+	return s.statuspage(c, func(p publicStatus, answer *statuspage) (err error) {
 		answer.Status = indicator(p)
 		answer.Components = components(p)
-		answer.Incidents = s.statuspageIncidentsOf(c, p, p.open())
-		answer.Maintenance = []struct{}{}
+		answer.Maintenance = s.statuspageMaintenances(c, p)
+		answer.Incidents, err = s.statuspageIncidentsOf(c, p, p.open())
+		return err
 	})
 }
 
 func (s *Server) statuspageStatus(c echo.Context) error {
-	return s.statuspage(c, func(p publicStatus, answer *statuspage) { answer.Status = indicator(p) })
+	return s.statuspage(c, func(p publicStatus, answer *statuspage) error {
+		answer.Status = indicator(p)
+		return nil
+	})
 }
 
 func (s *Server) statuspageComponents(c echo.Context) error {
-	return s.statuspage(c, func(p publicStatus, answer *statuspage) { answer.Components = components(p) })
+	return s.statuspage(c, func(p publicStatus, answer *statuspage) error {
+		answer.Components = components(p)
+		return nil
+	})
 }
 
 func (s *Server) statuspageIncidents(c echo.Context) error {
-	return s.statuspage(c, func(p publicStatus, answer *statuspage) {
-		answer.Incidents = s.statuspageIncidentsOf(c, p, p.incidents)
+	return s.statuspage(c, func(p publicStatus, answer *statuspage) (err error) {
+		answer.Incidents, err = s.statuspageIncidentsOf(c, p, p.incidents)
+		return err
 	})
 }
 
 // statuspage answers with the members that fill adds to the page's own.
-func (s *Server) statuspage(c echo.Context, fill func(publicStatus, *statuspage)) error {
+func (s *Server) statuspage(c echo.Context, fill func(publicStatus, *statuspage) error) error {
 	shared(c, s.linksCache())
 	p, err := s.public(c.Request().Context())
 	if err != nil {
@@ -112,7 +130,9 @@ func (s *Server) statuspage(c echo.Context, fill func(publicStatus, *statuspage)
 		TimeZone:  "Etc/UTC",
 		UpdatedAt: timeOf(&p.at),
 	}}
-	fill(p, &answer)
+	if err := fill(p, &answer); err != nil {
+		return err
+	}
 	return ok(c, answer)
 }
 
@@ -125,6 +145,8 @@ func indicator(p publicStatus) *statuspageIndicator {
 		i.Indicator = "major"
 	case "Degraded service", "Some statuses not known", "Status not known":
 		i.Indicator = "minor"
+	case "Under maintenance":
+		i.Indicator = "maintenance"
 	}
 	return i
 }
@@ -143,12 +165,12 @@ var componentStatus = map[store.Status]string{
 func components(p publicStatus) []statuspageComponent {
 	all := make([]statuspageComponent, 0, len(p.endpoints))
 	for i, o := range p.endpoints {
-		all = append(all, component(o, i+1))
+		all = append(all, p.component(o, i+1))
 	}
 	return all
 }
 
-func component(o store.Overview, position int) statuspageComponent {
+func (p publicStatus) component(o store.Overview, position int) statuspageComponent {
 	c := statuspageComponent{
 		ID:        o.Slug,
 		Name:      o.Name,
@@ -161,56 +183,128 @@ func component(o store.Overview, position int) statuspageComponent {
 	if o.State.Since.After(o.UpdatedAt) {
 		c.UpdatedAt = Time{o.State.Since}
 	}
+	if p.maintained[o.ID] {
+		c.Status = "under_maintenance"
+	}
 	return c
 }
 
-func (s *Server) statuspageIncidentsOf(c echo.Context, p publicStatus, incidents []store.Incident) []statuspageIncident {
-	all := make([]statuspageIncident, 0, len(incidents))
-	for _, i := range incidents {
-		incident := statuspageIncidentOf(i)
-		incident.Shortlink = s.baseURL(c) + "/status/" + i.Slug
-		incident.Components = []statuspageComponent{}
-		for at, o := range p.endpoints {
-			if o.ID == i.EndpointID {
-				incident.Components = append(incident.Components, component(o, at+1))
-			}
+// componentsOf returns those of some endpoints, in the order of the page.
+func (p publicStatus) componentsOf(some []store.Overview) []statuspageComponent {
+	all := []statuspageComponent{}
+	for at, o := range p.endpoints {
+		if slices.ContainsFunc(some, func(other store.Overview) bool { return other.ID == o.ID }) {
+			all = append(all, p.component(o, at+1))
 		}
-		all = append(all, incident)
 	}
 	return all
 }
 
-func statuspageIncidentOf(i store.Incident) statuspageIncident {
+func (s *Server) statuspageIncidentsOf(c echo.Context, p publicStatus, incidents []store.Incident) ([]statuspageIncident, error) {
+	if err := s.addUpdates(c.Request().Context(), &p, incidents); err != nil {
+		return nil, err
+	}
+	all := make([]statuspageIncident, 0, len(incidents))
+	for _, i := range incidents {
+		incident := p.statuspageIncident(i)
+		incident.Shortlink = s.baseURL(c) + "/status#" + i.ID
+		if i.Slug != "" {
+			incident.Shortlink = s.baseURL(c) + "/status/" + i.Slug
+		}
+		incident.Components = p.componentsOf(p.about(i))
+		all = append(all, incident)
+	}
+	return all, nil
+}
+
+// impacts are the words of Statuspage for severities.
+var impacts = map[store.Status]string{
+	store.StatusDown: "major", store.StatusDegraded: "minor", store.StatusGated: "minor", store.StatusUnknown: "minor",
+}
+
+func (p publicStatus) statuspageIncident(i store.Incident) statuspageIncident {
 	begun := i
 	begun.ResolvedAt = nil
 	incident := statuspageIncident{
 		ID:         i.ID,
 		Name:       headline(i),
 		Status:     "investigating",
-		Impact:     "major",
+		Impact:     cmp.Or(impacts[i.Severity], "major"),
 		PageID:     pageID,
 		CreatedAt:  Time{i.OpenedAt},
 		StartedAt:  Time{i.StartedAt},
-		UpdatedAt:  Time{i.OpenedAt},
+		UpdatedAt:  Time{p.changed(i)},
 		ResolvedAt: timeOf(i.ResolvedAt),
-		Updates:    []statuspageUpdate{update(begun, "investigating", Time{i.OpenedAt})},
+	}
+	updates := []statuspageUpdate{updateOf(i.ID, "investigating", "investigating", outcome(begun), Time{i.OpenedAt})}
+	for _, e := range p.updates[i.ID] {
+		status := "identified" // somebody looks after it
+		switch e.Kind {
+		case store.EntryOpened: // what was said at once stands in place of our own words
+			updates = nil
+			status = "investigating"
+		case store.EntryReopened:
+			status = "investigating"
+		case store.EntryResolved:
+			status = "resolved"
+		}
+		updates = append(updates, updateOf(i.ID, e.ID, status, e.Text, Time{e.At}))
+		incident.Status = status
 	}
 	if i.ResolvedAt != nil {
-		end := Time{*i.ResolvedAt}
-		incident.Status, incident.UpdatedAt = "resolved", end
-		incident.Updates = append([]statuspageUpdate{update(i, "resolved", end)}, incident.Updates...) // newest first
+		incident.Status = "resolved"
+		if last := updates[len(updates)-1]; last.Status != "resolved" {
+			updates = append(updates, updateOf(i.ID, "resolved", "resolved", outcome(i), Time{*i.ResolvedAt}))
+			slices.SortStableFunc(updates, func(a, b statuspageUpdate) int { return a.CreatedAt.Compare(b.CreatedAt.Time) })
+		}
+	} else if incident.Status == "resolved" { // it was, for a while
+		incident.Status = "investigating"
 	}
+	slices.Reverse(updates) // newest first
+	incident.Updates = updates
 	return incident
 }
 
-func update(i store.Incident, status string, at Time) statuspageUpdate {
+// updateOf returns an update, under a name that is unique within its incident.
+func updateOf(incident, name, status, body string, at Time) statuspageUpdate {
 	return statuspageUpdate{
-		ID:         i.ID + "-" + status,
-		IncidentID: i.ID,
+		ID:         incident + "-" + name,
+		IncidentID: incident,
 		Status:     status,
-		Body:       outcome(i),
+		Body:       body,
 		CreatedAt:  at,
 		DisplayAt:  at,
 		UpdatedAt:  at,
 	}
+}
+
+func (s *Server) statuspageMaintenances(c echo.Context, p publicStatus) []statuspageMaintenance {
+	all := []statuspageMaintenance{}
+	for _, plan := range s.planned(p) {
+		covers := plan.covers
+		if plan.All {
+			covers = p.endpoints
+		}
+		status := "scheduled"
+		if plan.active {
+			status = "in_progress"
+		}
+		all = append(all, statuspageMaintenance{
+			From: Time{plan.begin}, To: Time{plan.end},
+			statuspageIncident: statuspageIncident{
+				ID:         plan.ID,
+				Name:       plan.Title,
+				Status:     status,
+				Impact:     "maintenance",
+				Shortlink:  s.baseURL(c) + "/status#" + plan.ID,
+				PageID:     pageID,
+				CreatedAt:  Time{plan.CreatedAt},
+				StartedAt:  Time{plan.begin},
+				UpdatedAt:  Time{plan.UpdatedAt},
+				Updates:    []statuspageUpdate{updateOf(plan.ID, status, status, plan.Text, Time{plan.UpdatedAt})},
+				Components: p.componentsOf(covers),
+			},
+		})
+	}
+	return all
 }

@@ -17,49 +17,56 @@ func per(p float64) *float64 { return &p }
 // samples are all pages in the states worth looking at, by name.
 func samples() map[string]web.Page {
 	return map[string]web.Page{
-		"overview":        overview(),
-		"overview-calm":   calm(),
-		"overview-empty":  web.OverviewPage{Frame: frame("/"), None: true},
-		"overview-search": web.OverviewPage{Frame: frame("/"), Filter: web.OverviewFilter{Query: "zebra", Status: "down", Tag: "prod"}},
-		"endpoint-down":   endpointDown(),
-		"endpoint-up":     endpointUp(),
-		"endpoint-new":    endpointNew(),
-		"confirm":         web.ConfirmPage{Frame: frame("/"), Question: "Delete Weather?", Detail: "Its checks, incidents and uptime go with it. This cannot be undone.", Verb: "Delete Weather", Action: "/endpoints/weather", Back: "/endpoints/weather"},
-		"check":           web.CheckPage{Frame: frame("/"), Slug: "weather", Name: "Weather", Location: "default", Scheduled: before(40 * time.Second), Check: badCheck("chk_1", 40*time.Second), Said: said()},
-		"check-good":      web.CheckPage{Frame: frame("/"), Slug: "weather", Name: "Weather", Location: "default", Scheduled: before(40 * time.Second), Check: goodCheck("chk_1", 40*time.Second)},
-		"form":            form(),
-		"form-mistakes":   formMistakes(),
-		"form-test":       formTest(),
-		"form-good":       formGood(),
-		"form-edit":       formEdit(),
-		"form-command":    formCommand(),
-		"incidents":       incidents(),
-		"incidents-none":  web.IncidentsPage{Frame: frame("/incidents")},
-		"incident":        incidentOver(),
-		"incident-open":   incidentOpen(),
-		"incident-manual": incidentManual(),
-		"incident-late":   incidentLate(),
-		"raise":           raise(),
-		"maintenance":     maintenance(),
-		"plan":            web.MaintenanceFormPage{Frame: frame("/maintenance"), Form: web.MaintenanceForm{StartsAt: "2026-11-21T04:00", EndsAt: "2026-11-21T05:00", Public: true}, Picker: picker("endpoints", "Endpoints")},
-		"plan-mistakes":   planMistakes(),
-		"plan-none":       web.MaintenancePage{Frame: frame("/maintenance")},
-		"subscriptions":   subscriptions(),
-		"subscribe":       subscribe(),
-		"channels":        channels(),
-		"channels-none":   web.ChannelsPage{Frame: frame("/channels"), Types: channelTypes(), Form: channelForm(store.ChannelSlack, nil)},
-		"channels-email":  channelsEmail(),
-		"channel":         channel(),
-		"channel-broken":  channelBroken(),
-		"login":           web.LoginPage{Frame: web.Frame{Now: now, Version: "0.1.0"}},
-		"login-failed":    web.LoginPage{Frame: web.Frame{Now: now}, Name: "ada", Next: "/incidents", Problem: "That name and password do not go together.", Setup: "Nobody has an account here yet. Open the setup link."},
-		"setup":           web.SetupPage{Frame: web.Frame{Now: now}, Token: "setup_x", Name: "ada", Usable: true, Problems: web.Problems{{Field: "password", Message: "is shorter than 12 characters"}}},
-		"setup-used":      web.SetupPage{Frame: web.Frame{Now: now}, Title: "Rollcall is set up", Trouble: "It has been used already. Log in with the name and password chosen then."},
-		"error":           web.ErrorPage{Frame: frame(""), Status: 404, Title: "There is nothing here", Detail: "The page you asked for does not exist, or not any more."},
-		"status":          status(),
-		"status-calm":     statusCalm(),
-		"status-empty":    web.StatusPage{Frame: web.Frame{Now: now}, Overall: store.StatusPending, Heading: "Nothing is published", Feed: "/status/feed.atom"},
-		"status-endpoint": statusEndpoint(),
+		"overview":            overview(),
+		"overview-calm":       calm(),
+		"overview-empty":      web.OverviewPage{Frame: frame("/"), None: true},
+		"overview-search":     web.OverviewPage{Frame: frame("/"), Filter: web.OverviewFilter{Query: "zebra", Status: "down", Tag: "prod"}},
+		"endpoint-down":       endpointDown(),
+		"endpoint-up":         endpointUp(),
+		"endpoint-new":        endpointNew(),
+		"confirm":             web.ConfirmPage{Frame: frame("/"), Question: "Delete Weather?", Detail: "Its checks, incidents and uptime go with it. This cannot be undone.", Verb: "Delete Weather", Action: "/endpoints/weather", Back: "/endpoints/weather"},
+		"check":               web.CheckPage{Frame: frame("/"), Slug: "weather", Name: "Weather", Location: "default", Scheduled: before(40 * time.Second), Check: badCheck("chk_1", 40*time.Second), Said: said()},
+		"check-good":          web.CheckPage{Frame: frame("/"), Slug: "weather", Name: "Weather", Location: "default", Scheduled: before(40 * time.Second), Check: goodCheck("chk_1", 40*time.Second)},
+		"form":                form(),
+		"form-mistakes":       formMistakes(),
+		"form-test":           formTest(),
+		"form-good":           formGood(),
+		"form-edit":           formEdit(),
+		"form-command":        formCommand(),
+		"incidents":           incidents(),
+		"incidents-none":      web.IncidentsPage{Frame: frame("/incidents")},
+		"incident":            incidentOver(),
+		"incident-open":       incidentOpen(),
+		"incident-manual":     incidentManual(),
+		"incident-late":       incidentLate(),
+		"raise":               raise(),
+		"maintenance":         maintenance(),
+		"plan":                web.MaintenanceFormPage{Frame: frame("/maintenance"), Form: web.MaintenanceForm{StartsAt: "2026-11-21T04:00", EndsAt: "2026-11-21T05:00", Public: true}, Picker: picker("endpoints", "Endpoints")},
+		"plan-mistakes":       planMistakes(),
+		"plan-none":           web.MaintenancePage{Frame: frame("/maintenance")},
+		"subscriptions":       subscriptions(),
+		"subscribe":           subscribe(),
+		"channels":            channels(),
+		"channels-none":       web.ChannelsPage{Frame: frame("/channels"), Types: channelTypes(), Form: channelForm(store.ChannelSlack, nil)},
+		"channels-email":      channelsEmail(),
+		"channel":             channel(),
+		"channel-broken":      channelBroken(),
+		"login":               web.LoginPage{Frame: web.Frame{Now: now, Version: "0.1.0"}},
+		"login-failed":        web.LoginPage{Frame: web.Frame{Now: now}, Name: "ada", Next: "/incidents", Problem: "That name and password do not go together.", Setup: "Nobody has an account here yet. Open the setup link."},
+		"setup":               web.SetupPage{Frame: web.Frame{Now: now}, Token: "setup_x", Name: "ada", Usable: true, Problems: web.Problems{{Field: "password", Message: "is shorter than 12 characters"}}},
+		"setup-used":          web.SetupPage{Frame: web.Frame{Now: now}, Title: "Rollcall is set up", Trouble: "It has been used already. Log in with the name and password chosen then."},
+		"error":               web.ErrorPage{Frame: frame(""), Status: 404, Title: "There is nothing here", Detail: "The page you asked for does not exist, or not any more."},
+		"status":              status(),
+		"status-calm":         statusCalm(),
+		"status-empty":        web.StatusPage{Frame: web.Frame{Now: now}, Overall: store.StatusPending, Heading: "Nothing is published", Feed: "/status/feed.atom"},
+		"status-endpoint":     statusEndpoint(),
+		"status-announced":    statusAnnounced(),
+		"subscribe-public":    web.SubscribePage{Frame: visitor(), Form: subscribeForm()},
+		"subscribe-mistakes":  subscribeMistakes(),
+		"subscribe-asked":     web.SubscribeSaidPage{Frame: visitor(), Title: "Look at your mail", Text: "A mail is on its way to you. Open the link in it within two days and confirm: nothing else is sent before. If it does not come, look among unwanted mail."},
+		"subscribe-confirm":   web.SubscribeActPage{Frame: visitor(), Title: "Do you want to be told of incidents?", Where: "ada@example.com", Action: "/status/confirm", Token: "a-token", Button: "Yes, subscribe", Text: "If you did not ask for it, close this page: nothing is sent to you."},
+		"subscribe-confirmed": web.SubscribeSaidPage{Frame: visitor(), Private: true, Title: "Subscribed", Text: "You are told when something happens. Every message says how to end it.", Manage: "/status/subscription?token=x"},
+		"subscribe-manage":    subscribeManage(),
 	}
 }
 
@@ -598,9 +605,56 @@ func status() web.StatusPage {
 			{Slug: "search", Name: "Search tools", Status: store.StatusDegraded, Uptime: per(98.2)},
 			{Slug: "fresh", Name: "Fresh", Status: store.StatusPending},
 		},
-		Open:   []web.PublicIncident{{Slug: "weather", Name: "Weather", StartedAt: before(12 * time.Minute)}},
-		Recent: []web.PublicIncident{{Slug: "weather", Name: "Weather", StartedAt: before(27 * time.Hour), ResolvedAt: &end}},
+		Open:   []web.PublicIncident{{ID: "inc_2", Kind: store.IncidentEndpoint, Severity: store.StatusDown, Name: "Weather", StartedAt: before(12 * time.Minute)}},
+		Recent: []web.PublicIncident{{ID: "inc_1", Kind: store.IncidentEndpoint, Severity: store.StatusDown, Name: "Weather", StartedAt: before(27 * time.Hour), ResolvedAt: &end}},
 	}
+}
+
+func visitor() web.Frame { return web.Frame{Now: now, Version: "0.1.0", Section: "/status"} }
+
+func subscribeForm() web.SubscribeForm {
+	return web.SubscribeForm{
+		Types: []web.Tick{{Value: "email", Label: "Email", On: true}, {Value: "webhook", Label: "Webhook"}, {Value: "slack", Label: "Slack webhook"}},
+		About: web.SubscribeAbout{
+			All:       true,
+			Endpoints: []web.PickOption{{Slug: "weather", Name: "Weather"}, {Slug: "ci", Name: "CI tools"}, {Slug: "docs", Name: "Docs search"}},
+			Tags:      []web.Tick{{Value: "prod", Label: "prod"}, {Value: "eu", Label: "eu"}},
+		},
+	}
+}
+
+func subscribeMistakes() web.SubscribePage {
+	f := subscribeForm()
+	f.Address, f.Secret, f.About.All, f.Types[0].On, f.Types[1].On = "not an address", "s3cret", false, false, true
+	f.Problems = web.Problems{{Field: "address", Message: "must be an http or https URL"}, {Field: "signing_secret", Message: "must be whsec_"}, {Field: "endpoints", Message: "or tags are required"}, {Field: "type", Message: "must be chosen"}}
+	return web.SubscribePage{Frame: visitor(), Form: f}
+}
+
+func subscribeManage() web.SubscribeManagePage {
+	about := subscribeForm().About
+	about.All, about.Endpoints[0].Chosen, about.Tags[1].On = false, true, true
+	broken := before(3 * time.Hour)
+	return web.SubscribeManagePage{Frame: visitor(), Token: "a-token", Type: "Email", Where: "ada@example.com", Waiting: true, Broken: &broken, About: about}
+}
+
+func statusAnnounced() web.StatusPage {
+	p, form, end := status(), subscribeForm(), before(4*time.Hour)
+	p.JSONFeed, p.Subscribe = "/status/feed.json", &form
+	p.Endpoints[1].Maintained = true
+	p.Open = append(p.Open, web.PublicIncident{
+		ID: "inc_8", Kind: store.IncidentManual, Name: "Payments are slow", Severity: store.StatusGated, StartedAt: before(3 * time.Hour),
+		Endpoints: []web.EndpointLink{{Slug: "ci", Name: "CI tools"}, {Slug: "docs", Name: "Docs search"}},
+		Updates: []web.PublicUpdate{
+			{Kind: store.EntryComment, At: before(time.Hour), Text: "We have found it: a queue that nobody empties.\nIt is being emptied."},
+			{Kind: store.EntryOpened, At: before(3 * time.Hour), Text: "Some payments take minutes."},
+		},
+	})
+	p.Recent = append(p.Recent, web.PublicIncident{ID: "inc_9", Kind: store.IncidentEndpoint, Name: "Old gateway", Severity: store.StatusUnknown, StartedAt: before(5 * time.Hour), ResolvedAt: &end, Paused: true})
+	p.Plans = []web.PublicPlan{
+		{ID: "mnt_1", Title: "Bigger disks", Text: "Short breaks are possible.", Begin: before(10 * time.Minute), End: now.Add(50 * time.Minute), Active: true, Endpoints: []web.EndpointLink{{Slug: "ci", Name: "CI tools"}}},
+		{ID: "mnt_2", Title: "Sunday's updates", Begin: now.Add(30 * time.Hour), End: now.Add(31 * time.Hour), Recurs: true, All: true},
+	}
+	return p
 }
 
 func statusCalm() web.StatusPage {
@@ -632,6 +686,7 @@ func statusEndpoint() web.StatusEndpointPage {
 	return web.StatusEndpointPage{
 		Frame: web.Frame{Now: now, Version: "0.1.0"}, Endpoint: web.PublicRow{Slug: "weather", Name: "Weather", Status: store.StatusDown, Since: before(12 * time.Minute)},
 		Places:  []web.PlaceRow{{Location: "ams", Status: store.StatusUp, Since: before(300 * time.Hour)}, {Location: "fra", Status: store.StatusDown, Since: before(12 * time.Minute)}, {Location: "lon", Status: store.StatusPending}},
-		Windows: windows(), Days: days, Incidents: status().Open,
+		Windows: windows(), Days: days, Incidents: statusAnnounced().Open, Plans: statusAnnounced().Plans[:1],
+		Subscribe: "/status/subscribe?endpoint=weather", Feed: "/status/feed.atom",
 	}
 }

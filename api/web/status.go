@@ -13,8 +13,11 @@ type StatusPage struct {
 	Heading   string // the overall status in words
 	Endpoints []PublicRow
 	Open      []PublicIncident
+	Plans     []PublicPlan // under way, then ahead
 	Recent    []PublicIncident
-	Feed      string // address of the incident feed
+	Subscribe *SubscribeForm // nil where nobody can
+	Feed      string         // address of the incident feed
+	JSONFeed  string
 }
 
 func (StatusPage) template() string { return "status" }
@@ -23,15 +26,22 @@ func (StatusPage) template() string { return "status" }
 type PublicRow struct {
 	Slug, Name string
 	Status     store.Status
+	Maintained bool // it is under maintenance
 	Since      time.Time
 	Uptime     *float64 // over 90 days
 }
 
-// PublicIncident is what anybody may know of an incident of a public endpoint.
+// PublicIncident is what anybody may know of an incident of a public endpoint, or of one that the team announces.
 type PublicIncident struct {
-	Slug, Name string
+	ID         string
+	Kind       store.IncidentKind
+	Name       string // of the endpoint, or what it is called
+	Severity   store.Status
 	StartedAt  time.Time
 	ResolvedAt *time.Time
+	Paused     bool           // it ended because nobody watches any more
+	Endpoints  []EndpointLink // that it is about, where the name does not say so
+	Updates    []PublicUpdate // latest first
 }
 
 // Lasted is how long the incident lasted, until now when it is open.
@@ -42,14 +52,77 @@ func (i PublicIncident) Lasted(now time.Time) time.Duration {
 	return now.Sub(i.StartedAt)
 }
 
+// Story goes on where the name ends: "has been down for 12 min". What the team announces says it all in its name.
+func (i PublicIncident) Story(now time.Time) string {
+	has, lasted := "has been ", " for "+lasting(i.Lasted(now))
+	if i.ResolvedAt != nil {
+		has = "was "
+	}
+	switch {
+	case i.Kind == store.IncidentManual:
+		return ""
+	case i.Severity == store.StatusUnknown:
+		return has + "out of sight" + lasted
+	case i.Severity == store.StatusDegraded, i.Severity == store.StatusGated:
+		return has + "degraded" + lasted
+	}
+	return has + "down" + lasted
+}
+
+// Tone is the shape in which it is shown. That credentials are wanted is nobody's business: it is degraded.
+func (i PublicIncident) Tone() string {
+	switch {
+	case i.ResolvedAt != nil:
+		return "up"
+	case i.Severity == store.StatusGated:
+		return "degraded"
+	}
+	return tagOf(i.Severity).Tone
+}
+
+// PublicUpdate is something that the team said to everybody about an incident.
+type PublicUpdate struct {
+	Kind store.EntryKind
+	At   time.Time
+	Text string
+}
+
+// Words say what was done by it.
+func (u PublicUpdate) Words() string {
+	switch u.Kind {
+	case store.EntryOpened:
+		return "Announced"
+	case store.EntryAcknowledged:
+		return "Being looked at"
+	case store.EntryResolved:
+		return "Resolved"
+	case store.EntryReopened:
+		return "Opened again"
+	}
+	return "Update"
+}
+
+// PublicPlan is a stretch of maintenance that anybody may know of.
+type PublicPlan struct {
+	ID, Title, Text string
+	Begin, End      time.Time
+	Active          bool // it is under way
+	Recurs          bool
+	All             bool           // everything is covered
+	Endpoints       []EndpointLink // that are covered
+}
+
 // StatusEndpointPage is the public history of one endpoint.
 type StatusEndpointPage struct {
 	Frame
 	Endpoint  PublicRow
 	Places    []PlaceRow // empty when there is one only; without failures
 	Windows   []Window
-	Days      []Slot // oldest first
+	Days      []Slot       // oldest first
+	Plans     []PublicPlan // under way, then ahead
 	Incidents []PublicIncident
+	Subscribe string // address of the form, empty where nobody can
+	Feed      string // address of the incident feed
 }
 
 func (StatusEndpointPage) template() string { return "status_endpoint" }
