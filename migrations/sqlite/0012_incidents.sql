@@ -159,10 +159,14 @@ CREATE INDEX incident_entries_in_order ON incident_entries (incident_id, at, id)
 -- For what is due, and for the number of those that wait.
 CREATE INDEX notices_waiting ON notices (due_at) WHERE status = 'waiting';
 
+-- For all that waits for a channel, and for who sends to it at present.
+CREATE INDEX notices_waiting_of_channel ON notices (channel_id, seq) WHERE status = 'waiting';
+CREATE INDEX notices_leased ON notices (channel_id) WHERE lease_id IS NOT NULL;
+
 -- For who was told of an incident, and for what a channel must hear first.
 CREATE INDEX notices_of_incident ON notices (incident_id, channel_id) WHERE incident_id IS NOT NULL;
 
--- For the removal of a channel, and for who sends to it at present.
+-- For the removal of a channel.
 CREATE INDEX notices_by_channel ON notices (channel_id);
 
 -- For the removal of an incident with its entries.

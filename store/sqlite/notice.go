@@ -1,8 +1,10 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"slices"
 	"time"
 
 	"github.com/rollcallhq/rollcall/store"
@@ -20,7 +22,7 @@ func (db *DB) LeaseNotices(
 	if limit <= 0 {
 		return nil, nil
 	}
-	var due []dueNotice
+	var due [][]waitingNotice
 	err := db.read(ctx, "look for due notices", func(tx *sql.Tx) (err error) {
 		due, err = dueNotices(ctx, tx, holder, now, 1)
 		return err
@@ -47,87 +49,113 @@ func (db *DB) LeaseNotices(
 	return deliveries, nil
 }
 
-// dueNotice is a notice that can be handed out, with the one that leads its delivery: itself, or an earlier one for the same
-// channel about the same incident.
-type dueNotice struct{ id, leader string }
+// waitingNotice is a notice that waits for a channel whose notices can be handed out.
+type waitingNotice struct {
+	id, channelID, topic string // topic is what it tells of: notices of one topic for one channel are one delivery
+	kind                 store.NoticeKind
+	seq, dueAt           int64
+	attempts             int
+	due, leased          bool
+	behind               bool // it waits for an endpoint that its own stands behind
+}
 
-// dueNotices returns the notices of at most so many deliveries that can be handed out at now, by delivery and oldest first.
-//
-// A waiting notice is held up by an earlier one for the same channel about the same incident that is leased, is to be tried
-// again later, or is the opening and not due or waits for a parent. What was merely put off so that it can be told along with
-// others is told along with the first that is due after it. What reminds or escalates holds up nothing.
-func dueNotices(ctx context.Context, tx *sql.Tx, holder string, now time.Time, limit int) ([]dueNotice, error) {
-	scan := func(row scanner) (d dueNotice, err error) {
-		err = row.Scan(&d.id, &d.leader)
-		return d, err
+// dueNotices returns the notices of at most so many deliveries that can be handed out at now, by delivery, those of each oldest
+// first.
+func dueNotices(ctx context.Context, tx *sql.Tx, holder string, now time.Time, limit int) ([][]waitingNotice, error) {
+	scan := func(row scanner) (n waitingNotice, err error) {
+		err = row.Scan(&n.id, &n.channelID, &n.topic, &n.kind, &n.seq, &n.dueAt, &n.attempts, &n.due, &n.leased, &n.behind)
+		return n, err
 	}
-	return query(ctx, tx, scan, `
-		WITH waiting AS (
-		    SELECT n.*,
-		        n.due_at <= ?1 AS due,
-		        n.leased_until > ?1 AS leased,
-		        n.kind IN ('reminder', 'escalation') AS ahead,
-		        COALESCE(n.incident_id, n.id) AS topic,
-		        n.kind = 'opened' AND EXISTS (
-		            SELECT 1
-		            FROM incidents i
-		            JOIN endpoint_parents p ON p.endpoint_id = i.endpoint_id
-		            JOIN incidents above ON above.subject = p.parent_id AND above.resolved_at IS NULL AND above.severity = 'down'
-		            WHERE i.id = n.incident_id AND i.kind = 'endpoint'
-		        ) AS behind
-		    FROM notices n
-		    WHERE n.status = 'waiting' AND n.channel_id IN (
-		        -- Most of the time nothing is due: what follows is for the channels that have something.
-		        SELECT d.channel_id
-		        FROM notices d
-		        JOIN channels c ON c.id = d.channel_id AND c.broken IS NULL
-		        WHERE d.status = 'waiting' AND d.due_at <= ?1 AND NOT EXISTS (
-		            SELECT 1
-		            FROM notices h
-		            WHERE h.channel_id = d.channel_id AND h.status = 'waiting' AND h.leased_until > ?1 AND h.holder <> ?2
-		        )
-		    )
-		),
-		free AS (
-		    SELECT w.*
-		    FROM waiting w
-		    WHERE COALESCE(w.leased, 0) = 0 AND NOT w.behind AND NOT EXISTS (
+	waiting, err := query(ctx, tx, scan, `
+		WITH free AS MATERIALIZED (
+		    SELECT c.id
+		    FROM (SELECT DISTINCT channel_id FROM notices WHERE status = 'waiting' AND due_at <= ?1) d
+		    CROSS JOIN channels c ON c.id = d.channel_id AND c.broken IS NULL
+		    WHERE NOT EXISTS (
 		        SELECT 1
-		        FROM waiting e
-		        WHERE e.topic = w.topic AND e.channel_id = w.channel_id AND e.seq < w.seq AND (
-		            e.leased
-		            OR NOT e.ahead AND (e.behind OR NOT e.due AND (e.kind = 'opened' OR e.attempts > 0))
-		        )
+		        FROM notices h INDEXED BY notices_leased
+		        WHERE h.channel_id = c.id AND h.lease_id IS NOT NULL AND h.leased_until > ?1 AND h.holder <> ?2
 		    )
-		),
-		ready AS (
-		    SELECT f.*
-		    FROM free f
-		    WHERE f.due OR NOT f.ahead AND f.attempts = 0 AND f.kind <> 'opened' AND EXISTS (
-		        SELECT 1
-		        FROM free l
-		        WHERE l.topic = f.topic AND l.channel_id = f.channel_id AND l.seq > f.seq AND l.due
-		    )
-		),
-		leaders AS (
-		    SELECT topic, channel_id, MIN(seq) AS seq, MIN(due_at) AS due_at
-		    FROM ready
-		    GROUP BY topic, channel_id
-		    ORDER BY MIN(due_at), MIN(seq)
-		    LIMIT ?3
 		)
-		SELECT r.id, first.id
-		FROM leaders
-		JOIN ready r ON r.topic = leaders.topic AND r.channel_id = leaders.channel_id
-		JOIN notices first ON first.seq = leaders.seq
-		ORDER BY leaders.due_at, leaders.seq, r.seq`, now.UnixMicro(), holder, limit)
+		SELECT n.id, n.channel_id, COALESCE(n.incident_id, n.id), n.kind, n.seq, n.due_at, n.attempts,
+		    n.due_at <= ?1, COALESCE(n.leased_until > ?1, 0),
+		    n.kind = 'opened' AND EXISTS (
+		        SELECT 1
+		        FROM incidents i
+		        CROSS JOIN endpoint_parents p ON p.endpoint_id = i.endpoint_id
+		        CROSS JOIN incidents above ON above.subject = p.parent_id AND above.resolved_at IS NULL AND above.severity = 'down'
+		        WHERE i.id = n.incident_id AND i.kind = 'endpoint'
+		    )
+		FROM free
+		CROSS JOIN notices n INDEXED BY notices_waiting_of_channel ON n.channel_id = free.id AND n.status = 'waiting'
+		ORDER BY n.channel_id, n.seq`, now.UnixMicro(), holder)
+	if err != nil {
+		return nil, err
+	}
+	type delivery struct{ channelID, topic string }
+	together := map[delivery][]waitingNotice{}
+	for _, n := range waiting {
+		key := delivery{n.channelID, n.topic}
+		together[key] = append(together[key], n)
+	}
+	var all [][]waitingNotice
+	for _, notices := range together {
+		if ready := readyOf(notices); len(ready) > 0 {
+			all = append(all, ready)
+		}
+	}
+	slices.SortFunc(all, func(a, b []waitingNotice) int {
+		return cmp.Or(cmp.Compare(soonest(a), soonest(b)), cmp.Compare(a[0].seq, b[0].seq))
+	})
+	return all[:min(limit, len(all))], nil
+}
+
+// readyOf returns which of the notices of one topic that wait for one channel, oldest first, can be handed out. One is held up
+// by an earlier one that is leased, is to be tried again later, or is the opening and not due or waits for a parent. What was
+// merely put off so that it can be told along with others is told along with the first that is due after it. What reminds or
+// escalates holds up nothing.
+func readyOf(notices []waitingNotice) []waitingNotice {
+	var free []waitingNotice
+	for _, n := range notices {
+		if n.leased {
+			break
+		}
+		if !n.behind {
+			free = append(free, n)
+		}
+		if !n.kind.Ahead() && (n.behind || !n.due && (n.kind == store.NoticeOpened || n.attempts > 0)) {
+			break
+		}
+	}
+	var ready []waitingNotice
+	followed := false
+	for _, n := range slices.Backward(free) {
+		putOff := !n.kind.Ahead() && n.attempts == 0 && n.kind != store.NoticeOpened
+		if n.due || followed && putOff {
+			ready = append(ready, n)
+		}
+		followed = followed || n.due
+	}
+	slices.Reverse(ready)
+	return ready
+}
+
+// soonest returns when the first of the notices fell due.
+func soonest(notices []waitingNotice) int64 {
+	first := notices[0].dueAt
+	for _, n := range notices {
+		first = min(first, n.dueAt)
+	}
+	return first
 }
 
 // take leases notices.
-func take(ctx context.Context, tx *sql.Tx, due []dueNotice, holder string, until time.Time) (leaseID string, err error) {
-	ids := make([]string, 0, len(due))
-	for _, d := range due {
-		ids = append(ids, d.id)
+func take(ctx context.Context, tx *sql.Tx, due [][]waitingNotice, holder string, until time.Time) (leaseID string, err error) {
+	var ids []string
+	for _, notices := range due {
+		for _, n := range notices {
+			ids = append(ids, n.id)
+		}
 	}
 	list, err := jsonText(ids)
 	if err != nil {
@@ -142,25 +170,23 @@ func take(ctx context.Context, tx *sql.Tx, due []dueNotice, holder string, until
 }
 
 // deliveries returns what was leased, by delivery.
-func (db *DB) deliveries(ctx context.Context, tx *sql.Tx, due []dueNotice, leaseID string, now time.Time) ([]store.Delivery, error) {
-	notices, err := noticesOf(ctx, tx, leaseID)
+func (db *DB) deliveries(
+	ctx context.Context, tx *sql.Tx, due [][]waitingNotice, leaseID string, now time.Time,
+) ([]store.Delivery, error) {
+	leased, err := noticesOf(ctx, tx, leaseID)
 	if err != nil {
 		return nil, err
 	}
-	var all []store.Delivery
-	for _, d := range due {
-		n := notices[d.id]
-		if d.id != d.leader {
-			last := &all[len(all)-1]
-			last.Later = append(last.Later, n)
-			continue
+	all := make([]store.Delivery, 0, len(due))
+	for _, notices := range due {
+		d := store.Delivery{Notice: leased[notices[0].id], LeaseID: leaseID}
+		for _, n := range notices[1:] {
+			d.Later = append(d.Later, leased[n.id])
 		}
-		all = append(all, store.Delivery{Notice: n, LeaseID: leaseID})
-	}
-	for i := range all {
-		if err := db.fill(ctx, tx, &all[i], now); err != nil {
+		if err := db.fill(ctx, tx, &d, now); err != nil {
 			return nil, err
 		}
+		all = append(all, d)
 	}
 	return all, nil
 }
