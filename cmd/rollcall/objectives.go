@@ -146,42 +146,87 @@ func (s *service) clear(ctx context.Context, subject string, how store.Resolutio
 	return err
 }
 
-// objectives says how an endpoint fares against each of its objectives.
+// fares remembers for a minute how endpoints fare against their objectives: badges, which anybody asks for, show it.
+type fares struct {
+	mu    sync.Mutex
+	known map[string]fare // guarded by mu: by endpoint and objective
+}
+
+type fare struct {
+	state api.ObjectiveState
+	at    time.Time
+}
+
+// Bounds of what is remembered.
+const (
+	fareFor  = time.Minute
+	maxFares = 10_000
+)
+
+func (f *fares) get(e store.Endpoint, o store.Objective, now time.Time) (api.ObjectiveState, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known, ok := f.known[store.SubjectOfObjective(e.ID, o.Name)]
+	return known.state, ok && now.Sub(known.at) < fareFor && known.state.Objective == o
+}
+
+func (f *fares) put(e store.Endpoint, state api.ObjectiveState, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known == nil || len(f.known) >= maxFares {
+		f.known = map[string]fare{}
+	}
+	f.known[store.SubjectOfObjective(e.ID, state.Objective.Name)] = fare{state, now}
+}
+
+// objectives says how an endpoint fares against each of its objectives, as of a minute ago at most.
 func (s *service) objectives(ctx context.Context, e store.Endpoint) ([]api.ObjectiveState, error) {
 	now := time.Now()
 	states := make([]api.ObjectiveState, 0, len(e.Objectives))
 	for _, o := range e.Objectives {
-		grain := store.Daily
-		if o.Days <= 7 {
-			grain = store.Hourly
-		}
-		rollups, err := s.store.Uptime(ctx, e.ID, grain, now.AddDate(0, 0, -o.Days), now)
-		if err != nil {
-			return nil, err
-		}
-		spent, err := alerts.Budget(o, rollups, now)
-		if err != nil {
-			return nil, err
-		}
-		state := api.ObjectiveState{Objective: o, Burn: map[string]float64{}}
-		if attained, ok := spent.Attained(); ok {
-			left, _ := spent.Left()
-			state.Attained, state.BudgetLeft = &attained, &left
-		}
-		tally, failed := s.tallies(ctx, e, o, now)
-		for name, over := range map[string]time.Duration{"1h": time.Hour, "5m": 5 * time.Minute, "6h": 6 * time.Hour, "30m": 30 * time.Minute} {
-			state.Burn[name] = alerts.SpendingOf(o, tally(over)).Rate()
-		}
-		switch fast, slow := alerts.Burning(o, tally); {
-		case fast:
-			state.Burning = api.BurningFast
-		case slow:
-			state.Burning = api.BurningSlow
-		}
-		if err := failed(); err != nil {
-			return nil, err
+		state, known := s.fares.get(e, o, now)
+		if !known {
+			var err error
+			if state, err = s.fareOf(ctx, e, o, now); err != nil {
+				return nil, err
+			}
+			s.fares.put(e, state, now)
 		}
 		states = append(states, state)
 	}
 	return states, nil
 }
+
+func (s *service) fareOf(ctx context.Context, e store.Endpoint, o store.Objective, now time.Time) (api.ObjectiveState, error) {
+	grain := store.Daily
+	if o.Days <= 7 {
+		grain = store.Hourly
+	}
+	state := api.ObjectiveState{Objective: o, Burn: map[string]float64{}}
+	rollups, err := s.store.Uptime(ctx, e.ID, grain, now.AddDate(0, 0, -o.Days), now)
+	if err != nil {
+		return state, err
+	}
+	spent, err := alerts.Budget(o, rollups, now)
+	if err != nil {
+		return state, err
+	}
+	if attained, ok := spent.Attained(); ok {
+		left, _ := spent.Left()
+		state.Attained, state.BudgetLeft = &attained, &left
+	}
+	tally, failed := s.tallies(ctx, e, o, now)
+	for name, over := range burnWindows {
+		state.Burn[name] = alerts.SpendingOf(o, tally(over)).Rate()
+	}
+	switch fast, slow := alerts.Burning(o, tally); {
+	case fast:
+		state.Burning = api.BurningFast
+	case slow:
+		state.Burning = api.BurningSlow
+	}
+	return state, failed()
+}
+
+// burnWindows are those of which the API tells how fast a budget burns.
+var burnWindows = map[string]time.Duration{"1h": time.Hour, "5m": 5 * time.Minute, "6h": 6 * time.Hour, "30m": 30 * time.Minute}

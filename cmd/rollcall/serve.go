@@ -77,6 +77,7 @@ type service struct {
 	webhooks   *alerts.Webhook
 	planner    *planner
 	watched    watched
+	fares      fares
 	linkKey    []byte        // of the links in messages that let a stranger do something
 	noticed    chan struct{} // holds an element when there are notices to be delivered
 	heartbeat  *heartbeat    // nil without --heartbeat-url
