@@ -2,6 +2,8 @@ package alerts
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -352,10 +354,25 @@ func (d *Dispatcher) message(items []leased) (m Message, ref string) {
 	default:
 		m, ref = NewMessage(first, d.config.PublicURL), first.Ref
 	}
+	m.ID = messageID(items)
 	if first.Subscription != nil && d.config.UnsubscribeURL != nil {
 		m.Unsubscribe = d.config.UnsubscribeURL(first)
 	}
 	return m, ref
+}
+
+// messageID returns what a channel that can tell knows a message by which comes again: the id of the last notice that it tells, and
+// of a digest one that follows from those of all. By the first notice, a message that tells of an end as well would pass for the
+// opening that was sent before a crash.
+func messageID(items []leased) string {
+	if len(items) == 1 {
+		return newest(items[0].Delivery).ID
+	}
+	all := sha256.New()
+	for _, l := range items {
+		all.Write([]byte(newest(l.Delivery).ID)) //nolint:errcheck // a hash takes everything
+	}
+	return "dig_" + hex.EncodeToString(all.Sum(nil)[:16])
 }
 
 // outcome says what follows from an attempt, and logs it.
