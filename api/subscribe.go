@@ -127,7 +127,7 @@ func mailbox(sub store.Subscription) string {
 	return string(store.AddressHash(address))
 }
 
-// askedOf counts questions by address, over the last askedDays. It holds hashes: addresses are kept in one place only.
+// askedOf counts questions by address, over the last askedSpan. It holds hashes: addresses are kept in one place only.
 type askedOf struct {
 	mu sync.Mutex
 	at map[string][]time.Time // guarded by mu; oldest first
@@ -222,7 +222,7 @@ func (w wish) about(sub *store.Subscription, shown []store.Overview) []probe.Pro
 		}
 	}
 	if len(mistakes) == 0 && len(sub.Endpoints)+len(sub.Tags) == 0 {
-		mistakes = append(mistakes, probe.Problem{Field: "endpoints", Message: "or tags are required, unless it is everything"})
+		mistakes = append(mistakes, probe.Problem{Field: "endpoints", Message: "are required, or tags, unless it is everything"})
 	}
 	return mistakes
 }
