@@ -66,6 +66,7 @@ func TestPace(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			f.open(4, 5, "ch_1")
 			time.Sleep(39 * time.Minute)
+			synctest.Wait()
 			if f.sender.calls != 1 {
 				t.Errorf("%d calls, want the one that was refused", f.sender.calls)
 			}
