@@ -46,7 +46,9 @@ func (d *rolled) Incidents(context.Context, store.IncidentFilter) (store.Page[st
 	return store.Page[store.Incident]{}, nil
 }
 
-func (d *rolled) Maintenances(context.Context, time.Time) ([]store.Maintenance, error) { return nil, nil }
+func (d *rolled) Maintenances(context.Context, time.Time) ([]store.Maintenance, error) {
+	return nil, nil
+}
 
 // checks adds a roll-up of an hour or day.
 func (d *rolled) checks(begin time.Time, location string, n int) {
