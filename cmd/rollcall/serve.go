@@ -202,6 +202,7 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 		Objectives:    s.objectives,
 		LinkKey:       s.linkKey,
 		AskSubscriber: s.askSubscriber,
+		SubscribeBy:   subscribable(c),
 		SlackAction:   slack.Action,
 		SlackCommand:  slack.Command,
 	})

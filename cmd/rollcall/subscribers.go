@@ -32,6 +32,15 @@ func (s *service) askSubscriber(ctx context.Context, sub store.Subscription, con
 	return s.dispatcher.Ask(ctx, sub.Channel, alerts.NewQuestion(confirmURL, manageURL))
 }
 
+// subscribable are the types of channels by which the public may subscribe: mail only where there is a server for it.
+func subscribable(c config) []store.ChannelType {
+	types := []store.ChannelType{store.ChannelWebhook, store.ChannelSlack}
+	if c.mail != nil {
+		types = append([]store.ChannelType{store.ChannelEmail}, types...)
+	}
+	return types
+}
+
 // unsubscribeURL returns where the recipient of a delivery ends it with one click; empty where there is no such place.
 func (s *service) unsubscribeURL(d store.Delivery) string {
 	if d.Subscription == nil || s.cfg.publicURL == "" {
