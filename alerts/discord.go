@@ -202,8 +202,11 @@ func (d discordChannel) message(m Message) discordMessage {
 func discordFields(m Message, n int) (fields []discordField, used int) {
 	for _, detail := range m.details() {
 		value := fit(discordText(detail.text), 1024)
-		if detail.label == m.sinceWhat() {
-			value = fmt.Sprintf("<t:%d:f>", m.Since.Unix()) // in the reader's own zone
+		switch detail.label { // in the reader's own zone
+		case m.sinceWhat():
+			value = fmt.Sprintf("<t:%d:f>", m.Since.Unix())
+		case "Until":
+			value = fmt.Sprintf("<t:%d:f>", m.Until.Unix())
 		}
 		if used += width(detail.label) + width(value); used > n || len(fields) == 25 {
 			return fields, used - width(detail.label) - width(value)

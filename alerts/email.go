@@ -17,6 +17,7 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 	"golang.org/x/net/idna"
 
+	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
 
@@ -175,8 +176,12 @@ func emailSubject(m Message) string {
 		if state = "over"; m.Symbol == "🟢" { // and not paused
 			state = "recovered"
 		}
+		what = strings.TrimPrefix(what, "Over: ") // the title of one that was announced
 	case KindContract, KindBudget, KindService:
 		state, what = "", m.Title
+	}
+	if m.endsSoon() { // the endpoint itself is neither degraded nor turning anybody away
+		state = strings.NewReplacer("degraded", "expiring", "gated", "expiring", "recovered", "renewed").Replace(state)
 	}
 	if state == "" && (m.Kind == KindOpened || m.Kind == KindEscalation) {
 		state = "down"
@@ -186,6 +191,11 @@ func emailSubject(m Message) string {
 	}
 	// A text that looks like an encoded word (RFC 2047) would be shown as what it decodes to.
 	return strings.ReplaceAll(oneLine(what, maxLine), "=?", "= ?")
+}
+
+// endsSoon reports whether m is about a certificate or a credential that ends, and not about the endpoint that has it.
+func (m Message) endsSoon() bool {
+	return m.Class == string(probe.ClassTLSExpiring) || m.Class == string(probe.ClassCredentialExpiring)
 }
 
 // smtpPatience is how long one mail may take where the caller has no deadline.

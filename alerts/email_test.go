@@ -169,6 +169,14 @@ func TestASubjectSaysHowItStandsAndOfWhat(t *testing.T) {
 		{"flapping", func(m *alerts.Message) { m.Kind = alerts.KindFlapping }, "[flapping] Weather"},
 		{"calmed", func(m *alerts.Message) { m.Kind = alerts.KindCalmed }, "[calmed] Weather"},
 		{"recovered", func(m *alerts.Message) { m.Kind, m.Symbol = alerts.KindResolved, "🟢" }, "[recovered] Weather"},
+		{"a certificate ends soon", func(m *alerts.Message) { m.Severity, m.Class = "degraded", "tls_expiring" }, "[expiring] Weather"},
+		{"a credential still ends soon", func(m *alerts.Message) {
+			m.Kind, m.Severity, m.Class = alerts.KindReminder, "gated", "credential_expiring"
+		}, "[still expiring] Weather"},
+		{"another certificate", func(m *alerts.Message) { m.Kind, m.Symbol, m.Class = alerts.KindResolved, "🟢", "tls_expiring" }, "[renewed] Weather"},
+		{"the end of an announcement", func(m *alerts.Message) {
+			m.Kind, m.Endpoint, m.Title = alerts.KindResolved, "", "Over: Database moves"
+		}, "[over] Database moves"},
 		{"paused", func(m *alerts.Message) { m.Kind, m.Symbol = alerts.KindResolved, "⚪" }, "[over] Weather"},
 		{"an announcement", func(m *alerts.Message) { m.Endpoint, m.Severity, m.Title = "", "maintenance", "Database moves" }, "[maintenance] Database moves"},
 		{"many", func(m *alerts.Message) { m.Kind, m.Incident, m.Title = alerts.KindDigest, "", "3 endpoints are down" }, "[digest] 3 endpoints are down"},

@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/rollcallhq/rollcall/store"
@@ -54,10 +55,24 @@ func (i Item) line() string {
 	return strings.Join(nonEmpty([]string{strings.Join(nonEmpty([]string{i.Symbol, i.Title}), " "), i.Said}), ": ")
 }
 
-// short says in one line how an incident stands, for people who have the whole message before them already.
+// short says in one line how an incident stands, for people who have the whole message before them already or see no more than
+// this, as on a locked phone.
 func (m Message) short() string {
-	return strings.Join(append([]string{m.heading()}, m.latest()...), " — ")
+	return strings.Join(nonEmpty(append(append([]string{m.heading()}, m.latest()...), m.failure())), " — ")
 }
+
+// failure says in one line what fails while it does: the step, and the error in the server's own words. It is empty where the title
+// says it, and in word of an act, which changes nothing about it.
+func (m Message) failure() string {
+	said := cmp.Or(m.Said, m.Class)
+	if !m.Open || m.isWordOfAnAct() || said == "" || strings.HasSuffix(m.Title, said) {
+		return ""
+	}
+	return strings.Join(nonEmpty([]string{m.Step, said}), ": ")
+}
+
+// isOver reports whether m tells of nothing but what has ended: nobody is to be woken for that.
+func (m Message) isOver() bool { return !m.Open && (m.Incident != "" || m.Kind == KindDigest) }
 
 func (m Message) latest() []string {
 	if m.Outcome != "" {
@@ -101,12 +116,10 @@ func (m Message) colour() int {
 }
 
 // key is by which a service that knows incidents tells them apart: the incident's id, and for a message that belongs to
-// none its own, which is the same when the message comes again.
+// none its own, which is the same when the message comes again. That of the test button has neither, and what is triggered
+// for it has to be found again to be closed.
 func (m Message) key() string {
-	if m.Incident != "" {
-		return m.Incident
-	}
-	return m.ID
+	return cmp.Or(m.Incident, m.ID, "rollcall-"+string(m.Kind))
 }
 
 // isWordOfAnAct reports whether m only tells what somebody did, which a channel whose messages cannot be changed need not

@@ -30,7 +30,7 @@ func TestMattermostGetsAPostForEachMessage(t *testing.T) {
 	if !strings.HasPrefix(opened.Text, "**[🔴 Weather is down]("+publicURL) || opened.Channel != "ops" || opened.Attachments[0].Color != "#D92D20" {
 		t.Errorf("opening = %+v", opened)
 	}
-	if got := opened.Attachments[0].Fallback; got != "🔴 Weather is down" {
+	if got := opened.Attachments[0].Fallback; got != "🔴 Weather is down — tools/list: Internal error: database is locked" {
 		t.Errorf("fallback = %q", got)
 	}
 	if !strings.Contains(posts[1].Text, "\nRecovered after 12 minutes 4 seconds.") || posts[1].Attachments[0].Color != "#12B76A" {

@@ -92,7 +92,7 @@ func ntfyText(m Message) string {
 func ntfyTags(m Message) []string {
 	var tags []string
 	for _, tag := range []string{m.Severity, m.Class} {
-		if isNtfyTag(tag) {
+		if isNtfyTag(tag) && !m.isOver() { // "down" below a recovery reads as if it were not one
 			tags = append(tags, tag)
 		}
 	}

@@ -78,3 +78,20 @@ func TestATopicWithoutATokenIsRefusedWhereTheServerWantsOne(t *testing.T) {
 	_, err := alerts.NewNtfy(client()).Send(t.Context(), c, "", incident())
 	checkRefusal(t, err, true, 0, "forbidden: the access token may not write to this topic, or the server wants one")
 }
+
+func TestWhatIsOverRingsNoPhoneInNtfy(t *testing.T) {
+	n, sender := alertstest.NewNtfy(t), alerts.NewNtfy(client())
+	late := incident()
+	late.Open = false
+	digest := alerts.NewDigest(storm(30)[27:], publicURL)
+	for _, m := range []alerts.Message{late, digest, recovery()} {
+		if _, err := sender.Send(t.Context(), ntfyChannel(n), "", m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, m := range n.Messages() {
+		if m.Priority != 3 || len(m.Tags) != 0 {
+			t.Errorf("%s has priority %d and the tags %q", m.Title, m.Priority, m.Tags)
+		}
+	}
+}

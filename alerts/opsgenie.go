@@ -69,7 +69,7 @@ type opsgenieAlert struct {
 
 func (o *Opsgenie) create(ctx context.Context, c store.Channel, m Message) error {
 	alert := opsgenieAlert{
-		Message: fit(m.Title, 130), Alias: opsgenieAlias(m), Description: fit(opsgenieDescription(m), 15000),
+		Message: fit(titleAndFailure(m), 130), Alias: opsgenieAlias(m), Description: fit(opsgenieDescription(m), 15000),
 		Tags: opsgenieTags(m), Details: opsgenieDetails(m), Entity: fit(m.Endpoint, 512), Source: opsgenieSource,
 		Priority: opsgeniePriority(m),
 	}

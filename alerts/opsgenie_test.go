@@ -28,7 +28,7 @@ func TestAnIncidentIsOneAlertInOpsgenie(t *testing.T) {
 		}
 	}
 	got := o.Alert("inc_1")
-	if got.Message != "Weather is down" || got.Priority != "P1" || got.Entity != "Weather" || got.Source != "Rollcall" ||
+	if got.Message != "Weather is down — tools/list: Internal error: database is locked" || got.Priority != "P1" || got.Entity != "Weather" || got.Source != "Rollcall" ||
 		got.Count != 2 || !got.Acked || !got.Closed || got.Details["Error"] != "Internal error: database is locked" || !slices.Contains(got.Tags, "rpc_error") {
 		t.Errorf("alert = %+v", got)
 	}

@@ -119,9 +119,9 @@ func pagerDutyKey(m Message) string { return fit(m.key(), 255) }
 
 // pagerDutyAlert is what an alert says. A summary holds 1024 characters.
 func pagerDutyAlert(m Message, c store.Channel) *pagerDutyPayload {
-	summary, details := m.Title, pagerDutyDetails(m)
+	summary, details := titleAndFailure(m), pagerDutyDetails(m)
 	if m.Outcome != "" {
-		summary += ". " + m.Outcome
+		summary = m.Title + ". " + m.Outcome
 	}
 	if own, ok := ownWords(m, c); ok {
 		summary = oneLine(own, 1024)
@@ -142,6 +142,9 @@ func pagerDutyDetails(m Message) map[string]any {
 	for _, d := range m.details() {
 		details[d.label] = fit(d.text, 2000)
 	}
+	if m.Update != "" {
+		details["Update"] = fit(m.Update, 2000)
+	}
 	if m.Meaning != "" {
 		details["Meaning"] = fit(m.Meaning, 2000)
 	}
@@ -149,6 +152,11 @@ func pagerDutyDetails(m Message) map[string]any {
 		details["List"] = fitLines(lines, 16<<10)
 	}
 	return details
+}
+
+// titleAndFailure is what whoever is called reads or hears before anything else.
+func titleAndFailure(m Message) string {
+	return strings.Join(nonEmpty([]string{m.Title, m.failure()}), " — ")
 }
 
 // source is the system that a message is about, preferably a host name; this service where it is about none.
@@ -162,8 +170,12 @@ func source(m Message) string {
 	return "Rollcall"
 }
 
-// pagerDutySeverity is one of critical, error, warning and info. Many incidents at once are as bad as the worst of them.
+// pagerDutySeverity is one of critical, error, warning and info. Many incidents at once are as bad as the worst of them, and what
+// is over is bad no more.
 func pagerDutySeverity(m Message) string {
+	if m.isOver() {
+		return "info"
+	}
 	switch m.Severity {
 	case "down":
 		return "critical"

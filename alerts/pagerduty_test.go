@@ -43,7 +43,7 @@ func TestAnIncidentIsOneAlertInPagerDuty(t *testing.T) {
 		t.Errorf("event = %+v, want the incident's key and a link", first)
 	}
 	payload := first.Payload
-	if payload.Summary != "Weather is down" || payload.Severity != "critical" || payload.Source != "weather.example" ||
+	if payload.Summary != "Weather is down — tools/list: Internal error: database is locked" || payload.Severity != "critical" || payload.Source != "weather.example" ||
 		payload.Component != "Weather" || payload.Class != "rpc_error" || payload.Timestamp == "" {
 		t.Errorf("payload = %+v", payload)
 	}
@@ -91,7 +91,7 @@ func TestHowSevereAMessageIsForPagerDuty(t *testing.T) {
 	}
 	for _, tt := range tests {
 		p := alertstest.NewPagerDuty(t)
-		m := alerts.Message{Kind: tt.kind, ID: "ntc_1", Severity: tt.severity, Symbol: tt.symbol, Title: "Something"}
+		m := alerts.Message{Kind: tt.kind, ID: "ntc_1", Severity: tt.severity, Symbol: tt.symbol, Title: "Something", Open: true}
 		if _, err := alerts.NewPagerDuty(client()).Send(t.Context(), pagerDutyChannel(p), "", m); err != nil {
 			t.Fatal(err)
 		}

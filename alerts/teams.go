@@ -102,7 +102,7 @@ func teamsWords(m Message, c store.Channel) teamsMessage {
 	if m.Link != "" && len(m.Link) <= teamsMaxLine {
 		card.Actions = []teamsAction{{"Action.OpenUrl", "Open in Rollcall", m.Link}}
 	}
-	message := teamsMessage{Type: "message", Summary: heading, Attachments: []teamsAttachment{
+	message := teamsMessage{Type: "message", Summary: fit(m.short(), 300), Attachments: []teamsAttachment{
 		{ContentType: "application/vnd.microsoft.card.adaptive", Content: card},
 	}}
 	for body := card.Body; size(message) > teamsMaxBytes && len(body) > 1; {

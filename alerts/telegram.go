@@ -118,7 +118,7 @@ func (t telegramChat) ask(ctx context.Context, method string, message telegramMe
 	if err != nil || a.status != http.StatusBadRequest || !isTelegramContent(telegramSaid(a).Description) {
 		return a, err
 	}
-	message.Text, message.ParseMode = fit(defuse(m.short()), 2000), ""
+	message.Text, message.ParseMode = strings.Join(nonEmpty([]string{fit(defuse(m.short()), 2000), fit(m.Link, 1000)}), "\n"), ""
 	return t.caller.ask(ctx, "Telegram", http.MethodPost, address, "", message)
 }
 
@@ -214,7 +214,11 @@ func (t telegramChat) text(m Message) string {
 		sheet.add("• <code>", telegramText(fit(line, 400)), "</code>")
 	}
 	for _, d := range m.details() {
-		sheet.add(d.label+": <code>", telegramText(fit(d.text, 600)), "</code>")
+		text := telegramText(fit(d.text, 600))
+		if d.text == m.URL { // a tap copies it, and it has to lead somewhere; code is no link as it is
+			text = telegramEscaper.Replace(fit(d.text, 600))
+		}
+		sheet.add(d.label+": <code>", text, "</code>")
 	}
 	return strings.Join(sheet.lines, "\n") + telegramLink(m)
 }
