@@ -139,6 +139,64 @@ func TestNothingIsLostOnTheWayToPlaces(t *testing.T) {
 	})
 }
 
+// beforeKinds is the version of the schema in which incidents were outages of endpoints, without a course.
+const beforeKinds = 11
+
+// Incidents from before there were timelines have one, and what waited to be told is told, in order.
+func TestNothingIsLostOnTheWayToTimelines(t *testing.T) {
+	b := bookOf(t, beforeKinds)
+	e := b.endpoint(t, "weather")
+	b.exec(t, `INSERT INTO endpoint_states (endpoint_id, status, since) VALUES ($1, 'down', $2)`, e.ID, b.begin)
+	b.exec(t, `
+		INSERT INTO channels (id, name, name_key, type, settings, created_at, updated_at)
+		VALUES ('ch_ops', 'Ops', 'ops', 'slack', '{}', $1, $1)`, b.begin)
+	for id, resolved := range map[string]*time.Time{"inc_0198a": new(b.begin.Add(time.Minute)), "inc_0198b": nil} {
+		var how *string
+		if resolved != nil {
+			how = new("recovered")
+		}
+		b.exec(t, `
+			INSERT INTO incidents (
+			    id, endpoint_id, severity, started_at, opened_at, resolved_at, resolution, cause_step, cause_class, cause_code, cause_message
+			) VALUES ($1, $2, 'down', $3, $3, $4, $5, 'tools/list', 'rpc_error', -32603, 'Internal error')`, id, e.ID, b.begin, resolved, how)
+	}
+	for i, n := range [][2]string{{"inc_0198a", "opened"}, {"inc_0198a", "resolved"}, {"inc_0198b", "opened"}} {
+		b.exec(t, `
+			INSERT INTO notices (id, incident_id, channel_id, kind, created_at, due_at)
+			VALUES ($1, $2, 'ch_ops', $3, $4, $4)`, fmt.Sprintf("ntc_%d", i), n[0], n[1], b.begin)
+	}
+	db := openStore(t, b.url)
+	want := store.Incident{
+		ID: "inc_0198a", Kind: store.IncidentEndpoint, Subject: store.SubjectOf(e.ID), EndpointID: e.ID, Slug: e.Slug, Name: e.Slug, Public: true,
+		Severity: store.StatusDown, Worst: store.StatusDown, StartedAt: b.begin, OpenedAt: b.begin,
+		ResolvedAt: new(b.begin.Add(time.Minute)), Resolution: store.ResolutionRecovered,
+		Cause: probe.Failure{Step: "tools/list", Class: probe.ClassRPCError, Code: -32603, Message: "Internal error"},
+	}
+	got, err := db.Incident(t.Context(), want.ID)
+	if diff := cmp.Diff(got, want); diff != "" || err != nil {
+		t.Errorf("incident (-got +want):\n%s%v", diff, err)
+	}
+	entries, err := db.Timeline(t.Context(), want.ID)
+	if err != nil || len(entries) != 2 || entries[0].Kind != store.EntryOpened || entries[1].Kind != store.EntryResolved {
+		t.Fatalf("timeline %+v, %v, want its beginning and its end", entries, err)
+	}
+	if e := entries[0]; e.Cause == nil || *e.Cause != want.Cause || e.Severity != store.StatusDown || !e.At.Equal(b.begin) {
+		t.Errorf("its beginning is %+v, want severity and cause", e)
+	}
+	told, err := db.LeaseNotices(t.Context(), "me", b.begin.Add(time.Hour), time.Minute, 10)
+	if err != nil || len(told) != 2 {
+		t.Fatalf("%d deliveries, %v, want one for each incident", len(told), err)
+	}
+	for _, d := range told {
+		if along := d.Incident.ID == want.ID; (len(d.Later) == 1) != along || d.Notice.Kind != store.NoticeOpened {
+			t.Errorf("delivery %+v, want the opening, with the end of what is over along", d)
+		}
+	}
+	if _, err := db.Act(t.Context(), want.ID, store.Act{Kind: store.ActReopen, Author: "ops", At: time.Now()}); err == nil {
+		t.Error("two incidents of one subject are open")
+	}
+}
+
 // oldHours is how many hours there are of each endpoint, eleven days apart.
 const oldHours = 20
 
@@ -155,7 +213,8 @@ func oldState(i int, begin time.Time) store.State {
 	}
 }
 
-func newOldBook(t *testing.T) *oldBook {
+// bookOf makes a database with a schema of an earlier version.
+func bookOf(t *testing.T, version int) *oldBook {
 	t.Helper()
 	b := &oldBook{
 		url: storetest.Postgres(t), checks: map[string][]probe.Result{},
@@ -167,12 +226,18 @@ func newOldBook(t *testing.T) *oldBook {
 		t.Fatal(err)
 	}
 	b.exec(t, `CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL)`)
-	for _, m := range all[:beforePlaces] {
+	for _, m := range all[:version] {
 		if _, err := b.raw.ExecContext(t.Context(), m.SQL); err != nil {
 			t.Fatal(err)
 		}
 		b.exec(t, `INSERT INTO schema_migrations VALUES ($1, $2, now())`, m.Version, m.Name)
 	}
+	return b
+}
+
+func newOldBook(t *testing.T) *oldBook {
+	t.Helper()
+	b := bookOf(t, beforePlaces)
 	for i, slug := range []string{"weather", "node"} {
 		e := b.endpoint(t, slug)
 		b.endpoints = append(b.endpoints, e)
