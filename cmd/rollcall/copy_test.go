@@ -330,7 +330,7 @@ func TestCopyKeepsEverything(t *testing.T) {
 	}
 	for _, words := range []string{
 		"the schema is up to date", "everything was copied", "ROLLCALL_SECRET_KEY set to the content of the key file",
-		"checks             3200  3200", "same", "--spool " + s.path + ".spool",
+		"checks              3200  3200", "same", "--spool " + s.path + ".spool",
 	} {
 		if !strings.Contains(output, words) {
 			t.Errorf("output does not say %q:\n%s", words, output)
