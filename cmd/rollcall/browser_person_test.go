@@ -9,6 +9,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 )
 
@@ -123,11 +124,15 @@ func (p *person) unfold(words string) {
 	p.do("unfold "+words, chromedp.Click(chromedp.Search(fmt.Sprintf(`//summary[starts-with(normalize-space(),%q)]`, words))))
 }
 
-// fill types text into the field with a label, in place of what is there.
+// fill pastes text into the field with a label, in place of what is there.
 func (p *person) fill(label, text string) {
 	p.t.Helper()
 	field := chromedp.Search(fmt.Sprintf(`//main//*[@id=//label[normalize-space(text())=%q]/@for]`, label))
-	p.do("fill in "+label, chromedp.Clear(field), chromedp.SendKeys(field, text))
+	p.do("fill in "+label, chromedp.Clear(field), chromedp.Focus(field),
+		chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+			_, err := cdp.Call(ctx, tab, input.InsertText, input.InsertTextParams{Text: text})
+			return err
+		}))
 }
 
 // tick changes what is ticked at a label.
@@ -159,17 +164,25 @@ func (p *person) sees(words ...string) {
 	}
 }
 
-// finds opens a page again and again until all words can be read there.
+// finds opens a page and loads it again until all words can be read there: opened anew, a page may come out of the browser's cache.
 func (p *person) finds(path string, words ...string) {
 	p.t.Helper()
+	page, found := "", false
+	defer func() {
+		if !found {
+			p.t.Logf("%s reads:\n%s", path, page)
+		}
+	}()
+	p.open(path)
 	awaitWithin(p.t, personPatience, fmt.Sprintf("%q on %s", words, path), func() bool {
-		p.open(path)
-		page := p.page()
+		p.leads("load "+path+" again", chromedp.Reload())
+		page = p.page()
 		for _, w := range words {
 			if !strings.Contains(page, w) {
 				return false
 			}
 		}
+		found = true
 		return true
 	})
 }
