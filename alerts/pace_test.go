@@ -66,10 +66,11 @@ func TestPace(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			f.open(4, 5, "ch_1")
 			time.Sleep(39 * time.Minute)
-			synctest.Wait()
+			f.sender.mu.Lock()
 			if f.sender.calls != 1 {
 				t.Errorf("%d calls, want the one that was refused", f.sender.calls)
 			}
+			f.sender.mu.Unlock()
 			time.Sleep(10 * time.Minute)
 			stop()
 			f.wantSettled(5)
