@@ -552,8 +552,9 @@ type fixture struct {
 	sender *pretender
 	log    *syncBuffer
 	reg    *prometheus.Registry
-	// channel is what the channels are like.
-	channel store.Channel
+	// channel and subscription are what those are like that notices are added for.
+	channel      store.Channel
+	subscription *store.Subscription
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -604,6 +605,7 @@ func (f *fixture) add(incident, channel string, kind store.NoticeKind) {
 	d.Notice = store.Notice{
 		ID: store.NewID("ntc"), IncidentID: incident, ChannelID: channel, Kind: kind, CreatedAt: time.Now(), DueAt: time.Now(),
 	}
+	d.Subscription = f.subscription
 	d.Channel = f.channel
 	d.Channel.ID, d.Channel.Name = channel, "name of "+channel
 	if kind == store.NoticeResolved {

@@ -116,10 +116,11 @@ func TestQuietHours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // in which it is midnight of the first of January in 2000
 		f := newFixture(t)
 		quiet := func(incident string, kind store.NoticeKind) {
-			f.add(incident, "ch_1", kind)
-			f.store.list[len(f.store.list)-1].Subscription = &store.Subscription{
+			f.subscription = &store.Subscription{
 				ID: "sub_1", UserID: "usr_1", Quiet: &store.Quiet{From: "22:00", To: "07:00", Zone: "UTC"},
 			}
+			f.add(incident, "ch_1", kind)
+			f.subscription = nil
 		}
 		began := time.Now()
 		stop := f.start()
