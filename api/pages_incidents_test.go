@@ -16,7 +16,7 @@ import (
 )
 
 // hostileWords are what somebody may put into a title, a comment or a name.
-const hostileWords = `</textarea><script>alert("x")</script><img src=x onerror=alert(1)> {{.}} ‮evil`
+const hostileWords = `</textarea><script>alert("x")</script><img src=x onerror=alert(1)> {{.}} ` + "\u202eevil"
 
 // down registers Weather, which is down, and returns the address of its incident.
 func (s *site) down() string {

@@ -55,7 +55,6 @@ type tryout struct {
 	team     *person // who runs the service
 	reader   *person // of the status page
 	plain    *person // another, whose browser runs no scripts
-	channel  string  // path of the Slack channel's page
 	incident string  // path of the first outage's page
 	ts       string  // of the message about it in Slack
 }

@@ -10,12 +10,6 @@ import (
 	"github.com/rollcallhq/rollcall/store"
 )
 
-// conn is the pool or a transaction.
-type conn interface {
-	querier
-	sender
-}
-
 // splitTurns sorts turns: shared are those of incidents that several endpoints may be in, plain all others.
 func splitTurns(turns []store.Turn) (plain, shared []store.Turn) {
 	for _, t := range turns {
