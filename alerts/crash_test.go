@@ -318,7 +318,7 @@ func (w *world) process(death string) *process {
 	d := alerts.New(alerts.Config{
 		Store:   p,
 		Senders: map[store.ChannelType]alerts.Sender{store.ChannelSlack: p, store.ChannelWebhook: p},
-		Log:     slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Log:     slog.New(slog.DiscardHandler),
 		Wake:    p.wake,
 		Poll:    15 * time.Second, MaxBackoff: time.Minute,
 		Point: p.comeBy,

@@ -60,18 +60,18 @@ const (
 // SubjectOf returns the subject of what is wrong with an endpoint itself.
 func SubjectOf(endpointID string) string { return endpointID }
 
-// SubjectOfExpiry, SubjectOfObjective, SubjectOfChain and SubjectOfLocation return those of the other kinds.
+// SubjectOfExpiry returns that of what it has that ends soon.
 func SubjectOfExpiry(endpointID string) string { return endpointID + "/expiring" }
 
-// SubjectOfObjective names the objective by its name, which is unique within its endpoint.
+// SubjectOfObjective returns that of one of its objectives, by name, which is unique within an endpoint.
 func SubjectOfObjective(endpointID, objective string) string {
 	return endpointID + "/objective/" + objective
 }
 
-// SubjectOfChain takes a key as ChainKey makes it.
+// SubjectOfChain returns that of a chain, by a key as ChainKey makes it.
 func SubjectOfChain(key string) string { return "chain/" + key }
 
-// SubjectOfLocation takes the name of a location.
+// SubjectOfLocation returns that of a location of ours, by name.
 func SubjectOfLocation(name string) string { return "location/" + name }
 
 // Shared reports whether several endpoints may be in an incident of this kind: each joins and leaves, and with the last it ends.

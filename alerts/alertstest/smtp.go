@@ -114,7 +114,9 @@ func NewSMTPWith(t testing.TB, config SMTPConfig) *SMTP {
 		close(s.end)
 		listener.Close() // which the server may not know of yet
 		server.Close()
-		<-served
+		if err := <-served; err != nil && !errors.Is(err, smtp.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+			t.Errorf("the mail server ended: %v", err)
+		}
 	})
 	return s
 }
