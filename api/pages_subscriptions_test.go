@@ -119,7 +119,7 @@ func TestAChannelShowsWhatWasSentAndSendsItAgain(t *testing.T) {
 	if got := s.get(path); !strings.Contains(got.text, "Nothing yet.") {
 		t.Errorf("at first it says: %s", got.text)
 	}
-	s.mustRegister(with(endpointForm("save", "https://weather.example/mcp"), "name", `We<i>"ther`, "channels", id))
+	s.mustRegister(with(endpointForm("save", "https://weather.example/mcp"), "name", `We<i>"er`, "channels", id))
 	s.answer(failing())
 	o, err := s.store.Endpoints(t.Context(), store.EndpointFilter{})
 	if err != nil {
@@ -141,7 +141,7 @@ func TestAChannelShowsWhatWasSentAndSendsItAgain(t *testing.T) {
 	}
 	settle(store.Settlement{RetryAt: time.Now().Add(-time.Second), Error: "rate_limited <b>"})
 	page := s.get(path)
-	if !strings.Contains(page.text, "To be tried again") || !strings.Contains(page.text, "rate_limited <b>") || !strings.Contains(page.text, `We<i>"ther`) || page.control("notice") != nil {
+	if !strings.Contains(page.text, "To be tried again") || !strings.Contains(page.text, "rate_limited <b>") || !strings.Contains(page.text, `We<i>"er`) || page.control("notice") != nil {
 		t.Errorf("while it is tried it says: %s", page.text)
 	}
 	notice := settle(store.Settlement{Sent: true, Ref: "x"})

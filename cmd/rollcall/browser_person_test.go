@@ -47,7 +47,7 @@ type person struct {
 }
 
 // newPerson opens a tab.
-func newPerson(t testing.TB, browser context.Context, base string) *person {
+func newPerson(browser context.Context, t testing.TB, base string) *person {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)

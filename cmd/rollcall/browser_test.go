@@ -29,7 +29,7 @@ func TestAnOutageIsToldAndFollowedInABrowser(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newTryout(t, browser, database(t))
+			s := newTryout(browser, t, database(t))
 			s.setUp()
 			s.addSlack()
 			s.register()
@@ -65,13 +65,13 @@ const (
 	plainAddress  = "plain@example.org"
 )
 
-func newTryout(t *testing.T, browser context.Context, args []string) *tryout {
+func newTryout(browser context.Context, t *testing.T, args []string) *tryout {
 	s := &tryout{t: t, mcp: probetest.MCP(t), slack: alertstest.NewSlack(t), mail: alertstest.NewSMTP(t)}
 	addr := freeAddress(t)
 	s.instance = serveInstanceAt(t, addr, []string{testKey, "ROLLCALL_ADMIN_TOKEN="}, append(args,
 		"--public-url", "http://"+addr, "--allow-private", "127.0.0.0/8,::1/128",
 		"--smtp", s.mail.URL(), "--mail-from", "Rollcall <alerts@example.com>")...)
-	s.team, s.reader, s.plain = newPerson(t, browser, s.instance.url), newPerson(t, browser, s.instance.url), newPerson(t, browser, s.instance.url)
+	s.team, s.reader, s.plain = newPerson(browser, t, s.instance.url), newPerson(browser, t, s.instance.url), newPerson(browser, t, s.instance.url)
 	s.plain.withoutScripts()
 	return s
 }
