@@ -243,15 +243,10 @@ func (m Message) facts() []string {
 
 // sinceWhat says what began at Since.
 func (m Message) sinceWhat() string {
-	switch {
-	case m.Kind == KindService:
+	if m.Kind == KindService {
 		return "Offline since"
-	case m.Kind == KindDigest:
-		return "Since"
-	case m.Severity == "" || m.Severity == string(store.StatusDown):
-		return "Down since"
 	}
-	return "Since"
+	return "Since" // an incident may have begun with less than what it is
 }
 
 func labelled(label, text string) string {

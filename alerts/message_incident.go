@@ -44,8 +44,11 @@ func NewMessage(d store.Delivery, publicURL string) Message {
 	if !m.Open {
 		m.Until, m.Lasted = t.ResolvedAt.UTC(), t.lasted()
 	}
-	if t.Kind == store.IncidentObjective {
+	switch t.Kind {
+	case store.IncidentObjective:
 		m.Said = "" // what is said is ours: see update
+	case store.IncidentExpiring:
+		m.Step, m.Said = "", "" // nothing fails, and the title says it
 	}
 	return t.say(m)
 }
@@ -59,7 +62,7 @@ func (t topic) say(m Message) Message {
 		m.Title, m.Symbol = t.name()+" comes and goes", "🟠"
 		m.Update = "It changed too often within an hour. Nothing more is said of each change until it has calmed."
 	case KindCalmed:
-		m.Title, m.Update = t.name()+" no longer comes and goes", "Nothing has changed for an hour: it "+t.predicate()+"."
+		m.Title, m.Update = t.title("")+" and no longer comes and goes", "Nothing has changed for an hour."
 	case KindReminder:
 		m.Title = t.title(" still")
 		m.Update = "Nobody has acknowledged it, and it has lasted for " + inWords(t.due().Sub(t.StartedAt)) + "."
@@ -71,9 +74,7 @@ func (t topic) say(m Message) Message {
 		m.Update, m.Act = t.update()
 		m.Acted = m.Kind == KindUpdated && slices.Contains([]string{"acknowledged", "snoozed", "commented"}, m.Act)
 	}
-	if !m.Acted {
-		m.Meaning = t.meaning()
-	}
+	m.Meaning = t.meaning() // also with an act: where one message is changed, it is all that people see
 	if !m.Open {
 		// Delivery was held up for so long that the incident is over; a second message says how it ended.
 		m.Title, m.Symbol = t.past(), t.symbol()

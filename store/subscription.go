@@ -15,7 +15,7 @@ type Subscription struct {
 	Channel Channel // email, webhook or slack
 	// UserID is the member of the team; empty for one from the public, who hears public words about public endpoints only.
 	UserID string
-	// What it is about: all endpoints, or some by id or tag, and severities; nil means all of them.
+	// What it is about: all endpoints, or some by id or tag, and severities; nil means those that each endpoint tells.
 	All        bool
 	Endpoints  []string
 	Tags       []string
