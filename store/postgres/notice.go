@@ -451,11 +451,7 @@ func (db *DB) SettleNotice(ctx context.Context, s store.Settlement) error {
 		if s.Deferred {
 			return nil
 		}
-		_, err = tx.Exec(ctx, `
-			INSERT INTO notice_attempts (notice_id, attempt, at, outcome, error, took_ms)
-			VALUES ($1, $2, $3, $4, $5, $6)`,
-			first.ID, first.Attempts+1, s.At, s.Outcome(), s.Reason(), store.Milliseconds(s.Took))
-		if err != nil || !s.Sent || s.Next.IsZero() {
+		if err := logAttempts(ctx, tx, s, leased); err != nil || !s.Sent || s.Next.IsZero() {
 			return err
 		}
 		return remind(ctx, tx, first, s)
@@ -541,6 +537,23 @@ func (db *DB) Resend(ctx context.Context, noticeID string, now time.Time) error 
 		_, err = tx.Exec(ctx, `UPDATE notices SET status = 'waiting', due_at = $2, ref = '' WHERE id = $1`, noticeID, now)
 		return err
 	})
+}
+
+// logAttempts writes a line in the log of deliveries for each incident or event that the message was about, under the first of
+// its notices.
+func logAttempts(ctx context.Context, tx pgx.Tx, s store.Settlement, leased []store.Notice) error {
+	var batch pgx.Batch
+	told := map[string]bool{}
+	for _, n := range leased {
+		if n.IncidentID != "" && told[n.IncidentID] {
+			continue
+		}
+		told[n.IncidentID] = true
+		batch.Queue(`
+			INSERT INTO notice_attempts (notice_id, attempt, at, outcome, error, took_ms)
+			VALUES ($1, $2, $3, $4, $5, $6)`, n.ID, n.Attempts+1, s.At, s.Outcome(), s.Reason(), store.Milliseconds(s.Took))
+	}
+	return send(ctx, tx, &batch)
 }
 
 // attemptList is the name of the log of deliveries in its cursors.

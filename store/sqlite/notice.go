@@ -347,7 +347,7 @@ func (db *DB) SettleNotice(ctx context.Context, s store.Settlement) error {
 		if err := settle(ctx, tx, s, leased); err != nil {
 			return err
 		}
-		if err := logAttempt(ctx, tx, s, leased[0]); err != nil || !s.Sent || s.Next.IsZero() {
+		if err := logAttempts(ctx, tx, s, leased); err != nil || !s.Sent || s.Next.IsZero() {
 			return err
 		}
 		return remindNext(ctx, tx, s, leased[0])
@@ -409,15 +409,26 @@ func settle(ctx context.Context, tx *sql.Tx, s store.Settlement, leased []leased
 	return err
 }
 
-// logAttempt writes a line in the log of deliveries, unless nothing was tried.
-func logAttempt(ctx context.Context, tx *sql.Tx, s store.Settlement, n leasedNotice) error {
+// logAttempts writes a line in the log of deliveries for each incident or event that the message was about, under the first of
+// its notices, unless nothing was tried.
+func logAttempts(ctx context.Context, tx *sql.Tx, s store.Settlement, leased []leasedNotice) error {
 	if s.Deferred {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, `
-		INSERT INTO notice_attempts (notice_id, attempt, at, outcome, error, took_ms)
-		VALUES (?, ?, ?, ?, ?, ?)`, n.id, n.attempts+1, s.At.UnixMicro(), s.Outcome(), s.Reason(), store.Milliseconds(s.Took))
-	return err
+	told := map[string]bool{}
+	for _, n := range leased {
+		if n.incidentID != "" && told[n.incidentID] {
+			continue
+		}
+		told[n.incidentID] = true
+		_, err := tx.ExecContext(ctx, `
+			INSERT INTO notice_attempts (notice_id, attempt, at, outcome, error, took_ms)
+			VALUES (?, ?, ?, ?, ?, ?)`, n.id, n.attempts+1, s.At.UnixMicro(), s.Outcome(), s.Reason(), store.Milliseconds(s.Took))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // remindNext keeps the next reminder of an incident for a channel, unless nobody needs it or there is one.

@@ -252,6 +252,13 @@ func testDelivery(t *testing.T, fresh func(t testing.TB) Database) {
 		if n := pending(t, s); n != 0 {
 			t.Errorf("%d notices wait, want none", n)
 		}
+		for _, d := range got { // each incident says that it was told
+			entries, err := s.Timeline(t.Context(), d.Incident.ID)
+			sent := func(e store.Entry) bool { return e.Kind == store.EntrySent && e.NoticeID == d.Notice.ID }
+			if err != nil || !slices.ContainsFunc(entries, sent) {
+				t.Errorf("timeline %+v, %v, want it to say that notice %s was sent", entries, err, d.Notice.ID)
+			}
+		}
 	})
 
 	t.Run("the next reminder follows the one that was sent, while somebody may need it", func(t *testing.T) {
