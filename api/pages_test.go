@@ -10,7 +10,6 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 	"github.com/rollcallhq/rollcall/store/sqlite"
+	"github.com/rollcallhq/rollcall/store/storetest"
 )
 
 // password is what whoever sets up a server chooses.
@@ -570,7 +570,7 @@ func newSite(t *testing.T, change ...func(*api.Config)) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "rollcall.db"), sealer)
+	db, err := sqlite.Open(t.Context(), storetest.MigratedSQLite(t, sqlite.Migrate), sealer)
 	if err != nil {
 		t.Fatal(err)
 	}

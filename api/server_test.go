@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +21,7 @@ import (
 	"github.com/rollcallhq/rollcall/scheduler"
 	"github.com/rollcallhq/rollcall/store"
 	"github.com/rollcallhq/rollcall/store/sqlite"
+	"github.com/rollcallhq/rollcall/store/storetest"
 )
 
 // rules are those by which checks become a status.
@@ -65,7 +65,7 @@ func start(t *testing.T, edits ...func(*api.Config)) *rollcall {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.store, err = sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "rollcall.db"), sealer)
+	r.store, err = sqlite.Open(t.Context(), storetest.MigratedSQLite(t, sqlite.Migrate), sealer)
 	if err != nil {
 		t.Fatalf("open database: %v", err)
 	}

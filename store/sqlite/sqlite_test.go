@@ -15,7 +15,7 @@ func TestStore(t *testing.T) { storetest.Run(t, fresh) }
 func BenchmarkStore(b *testing.B) { storetest.Bench(b, fresh) }
 
 func fresh(t testing.TB) storetest.Database {
-	path := storetest.SQLite(t)
+	path := storetest.MigratedSQLite(t, sqlite.Migrate)
 	return storetest.Database{
 		Open: func(t testing.TB, sealer *store.Sealer) (store.Store, error) {
 			return sqlite.Open(t.Context(), path, sealer)

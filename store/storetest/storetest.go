@@ -4,9 +4,12 @@ package storetest
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
+	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +21,33 @@ import (
 func SQLite(t testing.TB) (path string) {
 	t.Helper()
 	return filepath.Join(t.TempDir(), "rollcall.db")
+}
+
+// migrated is a SQLite file with the newest schema and nothing in it, made once.
+var migrated struct {
+	once    sync.Once
+	content []byte
+	err     error
+}
+
+// MigratedSQLite returns the path of a SQLite file with the newest schema and nothing in it, in a folder that goes when t ends.
+// migrate is sqlite.Migrate, which is called once: bringing a file up to date takes longer than most tests do.
+func MigratedSQLite(t testing.TB, migrate func(ctx context.Context, path string) (from, to int, err error)) (path string) {
+	t.Helper()
+	migrated.once.Do(func() {
+		template := SQLite(t)
+		if _, _, migrated.err = migrate(t.Context(), template); migrated.err == nil {
+			migrated.content, migrated.err = os.ReadFile(template)
+		}
+	})
+	if migrated.err != nil {
+		t.Fatal(migrated.err)
+	}
+	path = SQLite(t)
+	if err := os.WriteFile(path, migrated.content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // Database is one database, empty at first.
