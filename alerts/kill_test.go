@@ -1,0 +1,495 @@
+//go:build unix
+
+package alerts_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rollcallhq/rollcall/alerts/alertstest"
+	"github.com/rollcallhq/rollcall/store"
+	"github.com/rollcallhq/rollcall/store/storetest"
+)
+
+// ends are the places where a process is killed, and how many processes are at each, so that they end at its first, its last and
+// others in between.
+var ends = []struct {
+	place            string
+	sqlite, postgres int
+}{
+	{"recording", 3, 2},
+	{"in Record", 4, 2},
+	{"recorded", 3, 2},
+	{"leasing", 2, 2},
+	{"in LeaseNotices", 4, 2},
+	{"leased", 2, 2},
+	{"worded", 3, 2},
+	{"asked", 3, 2},    // the request is with the channel, which has not taken it
+	{"accepted", 4, 3}, // the channel has taken it and cannot say so
+	{"sent", 4, 3},
+	{"settling", 3, 2},
+	{"in SettleNotice", 4, 2},
+	{"settled", 3, 2},
+	{"before a statement", 0, 9},
+	{"after a statement", 0, 9}, // its answer is lost
+	{"database lost", 0, 3},     // which is no end, for most
+}
+
+// TestKill has real processes record checks and deliver what follows from them, while channels answer with faults; ends each with
+// SIGKILL somewhere on the way, and has another one go on.
+func TestKill(t *testing.T) {
+	var outages, killed, late atomic.Int64
+	for _, driver := range []string{"sqlite", "postgres"} {
+		t.Run(driver, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, driver)
+			visits := h.visits()
+			for _, end := range ends {
+				n := map[string]int{"sqlite": end.sqlite, "postgres": end.postgres}[driver]
+				died := 0
+				for i := range n {
+					nth := 1 + i*max(visits[end.place]-1, 0)/max(n-1, 1)
+					switch h.run(fmt.Sprintf("%s, time %d", end.place, nth), plan{Death: end.place, Nth: nth, Patient: i%3 != 1}) {
+					case atPlace:
+						died++
+						killed.Add(1)
+					case tooLate:
+						late.Add(1)
+					}
+					outages.Add(1)
+				}
+				if died < n/2 && end.place != "database lost" {
+					t.Errorf("%d of %d killed at %q, which was passed %d times: the test does not test what it says", died, n, end.place, visits[end.place])
+				}
+			}
+		})
+	}
+	t.Cleanup(func() {
+		t.Logf("%d outages; %d processes killed where they were to be, %d when they had lived for long enough", outages.Load(), killed.Load(), late.Load())
+		if n := killed.Load(); n < 60 && !t.Failed() {
+			t.Errorf("%d kills, want 60 at least", n)
+		}
+	})
+}
+
+// house is a database that outlives the processes which work on it, one after the other.
+type house struct {
+	t                *testing.T
+	driver, database string
+	reaper           *reaper
+	line             *line // nil: there is none between a process and its file
+	random           *rand.Rand
+	runs             int
+}
+
+func newHouse(t *testing.T, driver string) *house {
+	h := &house{t: t, driver: driver, reaper: &reaper{}, random: rand.New(rand.NewPCG(5, 9))} //nolint:gosec // chance, not a secret
+	h.database = filepath.Join(t.TempDir(), "rollcall.db")
+	if driver == "postgres" {
+		h.database = storetest.Postgres(t)
+		u, err := url.Parse(h.database)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.line = newLine(t, u.Host, h.reaper)
+	}
+	return h
+}
+
+// visits returns how often a process comes by each place when nothing happens to it.
+func (h *house) visits() map[string]int {
+	var counts map[string]int
+	h.t.Run("none", func(t *testing.T) {
+		s := newStage(t, h, nil)
+		first := s.start(plan{Patient: true})
+		h.reaper.watch(first, "", 0)
+		first.live(10 * time.Second)
+		counts = h.reaper.counts()
+		h.reaper.watch(nil, "", 0)
+		if err := json.Unmarshal(first.last, &counts); err != nil {
+			t.Fatalf("a child said %q: %v\n%s", first.last, err, &first.log)
+		}
+		s.check(false)
+		t.Logf("%v", counts)
+	})
+	return counts
+}
+
+// death is how a process ended that was to be killed.
+type death int
+
+const (
+	notAtAll death = iota
+	atPlace
+	tooLate // it was stuck, as is one whose lease nobody told it of, or it waited for a channel
+)
+
+// patience is how long a process lives at most that is to be killed.
+const patience = 4 * time.Second
+
+func (h *house) run(name string, p plan) (how death) {
+	h.runs++
+	h.t.Run(fmt.Sprintf("%d: %s", h.runs, name), func(t *testing.T) {
+		s := newStage(t, h, h.random)
+		first := s.start(p)
+		h.reaper.watch(first, p.Death, p.Nth)
+		inTime := first.live(patience)
+		h.reaper.watch(nil, "", 0)
+		s.settle()
+		switch {
+		case first.wasKilled() && inTime:
+			how = atPlace
+		case first.wasKilled():
+			how = tooLate
+		case first.err != nil:
+			t.Errorf("a child ended by itself: %v\n%s", first.err, &first.log)
+		}
+
+		second := s.start(plan{Patient: h.random.IntN(2) == 0})
+		if !second.live(30*time.Second) || second.err != nil {
+			t.Fatalf("what was left was not told: %v\n%s", second.err, &second.log)
+		}
+		s.settle()
+		s.check(how != notAtAll)
+	})
+	return how
+}
+
+// stage is one outage and the channels that are to hear of it.
+type stage struct {
+	t        *testing.T
+	h        *house
+	began    time.Time
+	endpoint store.Endpoint
+	receiver *alertstest.Receiver
+	slack    *alertstest.Slack // with a webhook
+	bots     *alertstest.Slack // with a bot
+	gates    map[string]*gate  // by name of the channel: receiver, slack, bot
+}
+
+func newStage(t *testing.T, h *house, random *rand.Rand) *stage {
+	s := &stage{
+		t: t, h: h, began: time.Now().Add(-15 * time.Minute).Truncate(time.Second),
+		receiver: alertstest.NewReceiver(t), slack: alertstest.NewSlack(t), bots: alertstest.NewSlack(t), gates: map[string]*gate{},
+	}
+	db := s.open()
+	defer db.Close() //nolint:errcheck // what was committed stays
+	s.endpoint = weather()
+	s.endpoint.ID, s.endpoint.Slug = "", ""
+	for _, c := range []struct {
+		name, address string
+		store.Channel
+	}{
+		{"receiver", "webhook_url", hookChannel(s.receiver)},
+		{"slack", "webhook_url", webhookChannel(s.slack)},
+		{"bot", "api_url", botChannel(s.bots)},
+	} {
+		var faults []string
+		if random != nil {
+			faults = faultsBy(random)
+		}
+		at := c.Secrets
+		if c.name == "bot" {
+			at = c.Settings
+		}
+		s.gates[c.name] = newGate(t, at[c.address], h.reaper, faults)
+		at[c.address] = s.gates[c.name].address(at[c.address])
+		c.ID, c.Name = "", c.name
+		c, err := db.CreateChannel(t.Context(), c.Channel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.endpoint.Channels = append(s.endpoint.Channels, c.ID)
+	}
+	var err error
+	if s.endpoint, err = db.CreateEndpoint(t.Context(), s.endpoint); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.clear)
+	return s
+}
+
+func (s *stage) open() store.Store {
+	s.t.Helper()
+	db, err := openAny(s.t.Context(), s.h.driver, s.h.database)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return db
+}
+
+// clear leaves the database to the next outage.
+func (s *stage) clear() {
+	ctx := context.WithoutCancel(s.t.Context())
+	db, err := openAny(ctx, s.h.driver, s.h.database)
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	defer db.Close() //nolint:errcheck // what was committed stays
+	if err := db.DeleteEndpoint(ctx, s.endpoint.Slug); err != nil {
+		s.t.Error(err)
+	}
+	for _, id := range s.endpoint.Channels {
+		if err := db.DeleteChannel(ctx, id); err != nil {
+			s.t.Error(err)
+		}
+	}
+}
+
+// settle waits until nothing of a dead process is under way any more, and then lets so much time pass in the database that its
+// leases have run out and what it put off is due.
+func (s *stage) settle() {
+	s.t.Helper()
+	for _, g := range s.gates {
+		g.under.Lock()
+		g.under.Unlock() //nolint:staticcheck // there is nothing to do but to wait
+	}
+	const later = `
+		UPDATE notices
+		SET due_at = created_at, leased_until = CASE WHEN lease_id IS NULL THEN NULL ELSE created_at END
+		WHERE status = 'waiting'`
+	if s.h.driver == "sqlite" {
+		db, err := sql.Open("sqlite", s.h.database+"?_busy_timeout=5000")
+		if err == nil {
+			defer db.Close() //nolint:errcheck // as above
+			_, err = db.ExecContext(s.t.Context(), later)
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return
+	}
+	s.h.line.lose(0)
+	conn, err := pgx.Connect(s.t.Context(), s.h.database)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close(s.t.Context()) //nolint:errcheck // as above
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for others := 1; others > 0; <-tick.C {
+		const count = `
+			SELECT count(*)
+			FROM pg_stat_activity
+			WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`
+		if err := conn.QueryRow(s.t.Context(), count).Scan(&others); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	if _, err := conn.Exec(s.t.Context(), later); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// check compares what channels were told with what was so: the endpoint was down once and is not any more.
+func (s *stage) check(killed bool) {
+	s.t.Helper()
+	db := s.open()
+	defer db.Close() //nolint:errcheck // as above
+	page, err := db.Incidents(s.t.Context(), store.IncidentFilter{Limit: store.MaxLimit})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if len(page.Items) != 1 || page.Items[0].ResolvedAt == nil {
+		s.t.Errorf("on record are %+v, want one outage that is over", page.Items)
+	}
+	if n, err := db.PendingNotices(s.t.Context()); n != 0 || err != nil {
+		s.t.Errorf("%d notices wait in the end, %v", n, err)
+	}
+	s.hold("receiver", newsFor(s.receiver), 1)
+	var posted []news
+	for _, m := range s.slack.Messages() {
+		posted = append(posted, newsOf(m.Text))
+	}
+	s.hold("slack", posted, s.gates["slack"].most(killed))
+	s.checkBot(s.gates["bot"].most(killed))
+}
+
+// checkBot takes the message of an incident for what is told, once for each time that it is posted, and its change to what is over
+// for the end, which comes as often as one likes but is said aloud once, in the thread.
+func (s *stage) checkBot(most int) {
+	s.t.Helper()
+	var words []news
+	var posts, replies int
+	for _, m := range s.bots.Messages() {
+		switch m.Kind {
+		case alertstest.Thread:
+			replies++
+			continue
+		case alertstest.Post:
+			posts++
+		}
+		if w := newsOf(m.Text); len(words) == 0 || m.Kind == alertstest.Post || words[len(words)-1] != w {
+			words = append(words, w)
+		}
+	}
+	s.hold("bot", words, most)
+	if posts > most || replies > most {
+		s.t.Errorf("the bot posted %d messages and said %d words in threads, want at most %d of each", posts, replies, most)
+	}
+}
+
+// news is what a message says.
+type news int
+
+const (
+	down news = iota
+	over
+	both // at once
+)
+
+func newsOf(text string) news {
+	title, _, _ := strings.Cut(text, "\n")
+	switch {
+	case strings.Contains(title, "was down and has recovered"):
+		return both
+	case strings.Contains(title, "has recovered"):
+		return over
+	}
+	return down
+}
+
+// newsFor returns what a receiver makes of its messages that leaves out those it has had.
+func newsFor(r *alertstest.Receiver) []news {
+	var words []news
+	had := map[string]bool{}
+	for _, m := range r.Messages() {
+		if had[m.ID] {
+			continue
+		}
+		had[m.ID] = true
+		var in struct{ Data struct{ Title string } }
+		if json.Unmarshal([]byte(m.Body), &in) != nil || !m.Verified {
+			return nil
+		}
+		words = append(words, newsOf(in.Data.Title))
+	}
+	return words
+}
+
+// hold compares what a channel heard with what it is to hear: of the outage at least once and of its end last, and of neither more
+// often than most.
+func (s *stage) hold(channel string, words []news, most int) {
+	s.t.Helper()
+	n := map[news]int{}
+	for _, w := range words {
+		n[w]++
+	}
+	if n[down]+n[both] == 0 {
+		s.t.Errorf("%s never heard of the outage: %v", channel, words)
+	}
+	if n[down] > most || n[over]+n[both] > most {
+		s.t.Errorf("%s was told %d times of the outage and %d times of its end, want at most %d: %v", channel, n[down], n[over]+n[both], most, words)
+	}
+	if len(words) > 0 && words[len(words)-1] == down {
+		s.t.Errorf("the last word to %s is that it is down: %v", channel, words)
+	}
+}
+
+// child is a process of ours.
+type child struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	ready chan struct{}
+	gone  chan struct{}
+
+	// To be read once it is gone.
+	log  bytes.Buffer
+	last []byte // the last line that it printed
+	err  error
+}
+
+// start starts a child, which waits, with its database open, until it is told to live.
+func (s *stage) start(p plan) *child {
+	s.t.Helper()
+	p.Driver, p.Database, p.Slug, p.Began = s.h.driver, s.h.database, s.endpoint.Slug, s.began
+	if s.h.line != nil {
+		var err error
+		if p.Database, err = s.h.line.url(s.h.database); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c := &child{t: s.t, cmd: exec.CommandContext(s.t.Context(), os.Args[0]), ready: make(chan struct{}), gone: make(chan struct{})} //nolint:gosec // ourselves
+	// A process that was built to find data races takes a second to end otherwise.
+	c.cmd.Env = append(os.Environ(), childPlan+"="+string(text), "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
+	c.cmd.Stderr = &c.log
+	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
+		s.t.Fatal(err)
+	}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	go c.listen(out)
+	select {
+	case <-c.ready:
+	case <-c.gone:
+		s.t.Fatalf("a child did not begin: %v\n%s", c.err, &c.log)
+	}
+	return c
+}
+
+func (c *child) listen(out io.Reader) {
+	defer close(c.gone)
+	lines := bufio.NewScanner(out)
+	for n := 0; lines.Scan(); n++ {
+		if n == 0 {
+			close(c.ready)
+			continue
+		}
+		c.last = bytes.Clone(lines.Bytes())
+	}
+	c.err = c.cmd.Wait()
+}
+
+// live has a child live until it ends, and reports whether it did within a time: else it is killed.
+func (c *child) live(within time.Duration) bool {
+	c.t.Helper()
+	if _, err := io.WriteString(c.stdin, "\n"); err != nil {
+		c.t.Fatal(err)
+	}
+	select {
+	case <-c.gone:
+		return true
+	case <-time.After(within):
+		c.kill()
+		return false
+	}
+}
+
+// kill returns when the child is dead.
+func (c *child) kill() {
+	_ = c.cmd.Process.Signal(syscall.SIGKILL) // an error means that it has ended by itself
+	<-c.gone
+}
+
+func (c *child) wasKilled() bool {
+	status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
