@@ -22,7 +22,7 @@ help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: test
-test: deps check race fuzz ## install what is missing, then check and test everything; what .ci/run calls
+test: deps check race crash fuzz ## install what is missing, then check and test everything; what .ci/run calls
 	@$(step) "all good"
 
 .PHONY: deps
@@ -59,10 +59,15 @@ lint: ## golangci-lint
 	@$(step) "golangci-lint"
 	@$(golangci-lint) run ./...
 
+.PHONY: crash
+crash: ## more than two hundred kills on the way from a check to a settled notice, without the race detector
+	@$(step) "go test ./alerts, all kills"
+	@.ci/gotest -timeout 30m -run '^TestCrash$$' ./alerts
+
 .PHONY: race
 race: ## every test with the race detector: SQLite, Postgres, real peers
 	@$(step) "go test -race ./..."
-	@.ci/gotest -race -timeout 15m ./...
+	@.ci/gotest -race -timeout 30m ./...
 
 .PHONY: build
 build: ## the static binary ./rollcall

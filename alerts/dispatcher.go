@@ -23,12 +23,15 @@ type Config struct {
 		LeaseNotices(ctx context.Context, holder string, now time.Time, lease time.Duration, limit int) ([]store.Delivery, error)
 		SettleNotice(ctx context.Context, s store.Settlement) error
 	}
-	Senders    map[store.ChannelType]Sender
-	Log        *slog.Logger
-	Registerer prometheus.Registerer // nil: nothing is counted
-	PublicURL  string                // for links in messages; empty: no links
-	Wake       <-chan struct{}       // something was recorded, look at once; never closed; nil: look every Poll
-	Holder     string                // whose leases these are; one for each process; made when empty
+	Senders map[store.ChannelType]Sender
+	// PublicSenders are those for subscriptions from the public, who must not have us call what only the team may name; nil:
+	// Senders.
+	PublicSenders map[store.ChannelType]Sender
+	Log           *slog.Logger
+	Registerer    prometheus.Registerer // nil: nothing is counted
+	PublicURL     string                // for links in messages; empty: no links
+	Wake          <-chan struct{}       // something was recorded, look at once; never closed; nil: look every Poll
+	Holder        string                // whose leases these are; one for each process; made when empty
 
 	// UnsubscribeURL returns where the recipient of a delivery to a subscription ends it with one click; nil: no such links.
 	UnsubscribeURL func(store.Delivery) string
@@ -37,6 +40,8 @@ type Config struct {
 	Broken func(ctx context.Context, c store.Channel, reason string) error
 	// Unsubscribe ends a subscription from the public whose address refuses messages for good; nil: its channel is left broken.
 	Unsubscribe func(ctx context.Context, subscriptionID, reason string) error
+	// Maintained reports whether an endpoint is under maintenance, during which nobody is reminded; nil: none is.
+	Maintained func(endpointID string, at time.Time) bool
 	// Pace returns the least time between two messages to one channel of a type; nil: DefaultPace.
 	Pace func(store.ChannelType) time.Duration
 	// Point is called at each named step of a delivery, by the goroutine that takes it, so that a test can end it there as a
@@ -67,6 +72,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Holder == "" {
 		c.Holder = store.NewID("dsp")
+	}
+	if c.PublicSenders == nil {
+		c.PublicSenders = c.Senders
+	}
+	if c.Maintained == nil {
+		c.Maintained = func(string, time.Time) bool { return false }
 	}
 	if c.Pace == nil {
 		c.Pace = DefaultPace
@@ -334,7 +345,11 @@ func (d *Dispatcher) attempt(work context.Context, l *lane, items []leased) (r R
 	defer d.recovered(items[0].Channel, &err)
 	m, ref := d.message(items)
 	d.config.Point("worded")
-	r, err = d.send(withPace(work, &l.pace), items[0].Channel, ref, m)
+	senders := d.config.Senders
+	if s := items[0].Subscription; s != nil && s.Public() {
+		senders = d.config.PublicSenders
+	}
+	r, err = d.send(withPace(work, &l.pace), senders, items[0].Channel, ref, m)
 	d.config.Point("sent")
 	return r, err
 }

@@ -140,6 +140,9 @@ func (d *Dispatcher) takeUnsaid(l *lane) []hushed {
 	var taken []hushed
 	l.waiting = slices.DeleteFunc(l.waiting, func(w leased) bool {
 		how, ok := unsaid(w.Delivery, now, quiet)
+		if !ok && isAhead(w.Delivery) && d.config.Maintained(w.Endpoint.ID, now) {
+			how, ok = store.Settlement{RetryAt: now.Add(time.Minute), Deferred: true, Error: "the endpoint is under maintenance"}, true
+		}
 		if ok {
 			taken = append(taken, hushed{w, how})
 		}

@@ -14,13 +14,15 @@ import (
 // Test sends a test message and reports, in words for a user and without secrets, why it did not arrive.
 func (d *Dispatcher) Test(ctx context.Context, c store.Channel) (err error) {
 	defer d.recovered(c, &err)
-	_, err = d.send(ctx, c, "", NewTestMessage(c, d.config.PublicURL))
+	_, err = d.send(ctx, d.config.Senders, c, "", NewTestMessage(c, d.config.PublicURL))
 	return err
 }
 
 // send sends m once, within SendTimeout. Its errors hold none of the channel's secrets.
-func (d *Dispatcher) send(ctx context.Context, c store.Channel, ref string, m Message) (Receipt, error) {
-	sender, ok := d.config.Senders[c.Type]
+func (d *Dispatcher) send(
+	ctx context.Context, senders map[store.ChannelType]Sender, c store.Channel, ref string, m Message,
+) (Receipt, error) {
+	sender, ok := senders[c.Type]
 	if !ok {
 		return Receipt{}, &PermanentError{fmt.Sprintf("nothing here can send to a channel of type %q", c.Type)}
 	}

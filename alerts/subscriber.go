@@ -25,6 +25,6 @@ func NewQuestion(confirmURL, manageURL string) Message {
 // Ask sends such a question once, and reports without secrets why it did not arrive.
 func (d *Dispatcher) Ask(ctx context.Context, c store.Channel, m Message) (err error) {
 	defer d.recovered(c, &err)
-	_, err = d.send(ctx, c, "", m)
+	_, err = d.send(ctx, d.config.PublicSenders, c, "", m)
 	return err
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/base64"
+	"errors"
 	"net/mail"
 	"net/url"
 	"slices"
@@ -180,6 +181,8 @@ func slackProblems(c Channel) []probe.Problem {
 // MaxRecipients bounds the addresses of one email channel.
 const MaxRecipients = 20
 
+var errOddAddress = errors.New("an address holds what addresses rarely do: quotes, blanks, brackets or commas")
+
 // Recipients returns the addresses of a list with commas, without names; an error says what is wrong with it.
 func Recipients(list string) ([]string, error) {
 	parsed, err := mail.ParseAddressList(list)
@@ -188,6 +191,10 @@ func Recipients(list string) ([]string, error) {
 	}
 	addresses := make([]string, 0, len(parsed))
 	for _, a := range parsed {
+		// What only stands in quotes, or names a machine by number, could be read as several addresses, or as more than one.
+		if strings.ContainsAny(a.Address, "<>\"(),:;[]\\ \t") || strings.Count(a.Address, "@") != 1 {
+			return nil, errOddAddress
+		}
 		if !slices.Contains(addresses, a.Address) {
 			addresses = append(addresses, a.Address)
 		}

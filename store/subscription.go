@@ -67,13 +67,14 @@ func (q Quiet) Until(at time.Time) (time.Time, bool) {
 	end := func(days int) time.Time {
 		return time.Date(local.Year(), local.Month(), local.Day()+days, to/60, to%60, 0, 0, zone)
 	}
+	var until time.Time
 	switch {
 	case from < to && minute >= from && minute < to, from > to && minute < to:
-		return end(0), true
+		until = end(0)
 	case from > to && minute >= from:
-		return end(1), true
+		until = end(1)
 	}
-	return time.Time{}, false
+	return until, until.After(at) // not so where the clock is set in between
 }
 
 // clock returns the minute of the day that "22:00" is, -1 when it is none.

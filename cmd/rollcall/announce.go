@@ -44,6 +44,9 @@ func newAnnouncer(location string, db store.Store, noticed func(bool), log *slog
 	return &announcer{location: location, store: db, noticed: noticed, log: log, waiting: make(chan word, maxAnnouncements)}
 }
 
+// begin ends what a process before may have left open: it was killed while this location was offline.
+func (a *announcer) begin() { a.waiting <- word{at: time.Now()} }
+
 // offline is told when this location goes offline and when it is back.
 func (a *announcer) offline(_ context.Context, offline bool, since time.Time) {
 	a.isOffline.Store(offline)

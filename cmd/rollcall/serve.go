@@ -154,9 +154,11 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 	s.scheduler = scheduler.New(scheduling)
 	s.limitProbes()
 	outside := alerts.NewClient(prober.Egress.DialContext)
+	strangers := alerts.NewClient(probe.Egress{}.DialContext) // what a stranger names is never on our own network
 	s.dispatcher = alerts.New(alerts.Config{
 		Store:          db,
 		Senders:        newSenders(outside, c.mail),
+		PublicSenders:  newSenders(strangers, c.mail),
 		Log:            s.log,
 		Registerer:     registry,
 		PublicURL:      c.publicURL,
@@ -164,8 +166,9 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 		UnsubscribeURL: s.unsubscribeURL,
 		Broken:         s.channelBroken,
 		Unsubscribe:    s.unsubscribe,
+		Maintained:     s.planner.maintained,
 	})
-	s.webhooks = alerts.NewWebhook(outside)
+	s.webhooks = alerts.NewWebhook(strangers)
 	slack := s.newSlackApp(outside)
 	registerRecorder(registry, s.recorder)
 	if c.heartbeatURL != "" {
@@ -356,6 +359,7 @@ func (s *service) run(ctx context.Context, listener net.Listener) error {
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.dispatcher.Run(dispatching) })
+	s.announcer.begin()
 	group.Go(func() error { return s.announcer.run(dispatching) })
 	group.Go(func() error { return ignoreClosed(s.http.Serve(listener)) })
 	group.Go(func() error {

@@ -75,10 +75,11 @@ func (k *known) shares() bool {
 // remembered is a known endpoint with one place in a third of the memory, for there are tens of thousands: of the endpoint it
 // has what the judge, [store.Advance] and the [store.Ledger] look at.
 type remembered struct {
-	slug, schedule          string
+	slug, name, schedule    string
 	timeout                 time.Duration
 	confirm                 store.Confirm
 	channels, locations     []string
+	dependsOn               []string
 	quorum                  int
 	paused, contractNotices bool
 	alerting                *store.Alerting // nil: the default, as of most
@@ -114,7 +115,7 @@ type hour struct {
 func remember(k *known) *remembered {
 	e, whole, p := &k.standing.Endpoint, &k.standing.State, &k.standing.Places[0]
 	r := &remembered{
-		slug: e.Slug, schedule: e.Schedule, timeout: e.Timeout, confirm: e.Confirm, channels: e.Channels, locations: e.Locations,
+		slug: e.Slug, name: e.Name, schedule: e.Schedule, dependsOn: e.DependsOn, timeout: e.Timeout, confirm: e.Confirm, channels: e.Channels, locations: e.Locations,
 		quorum: e.Quorum, paused: e.Paused, contractNotices: e.ContractNotices,
 		version: k.version, status: whole.Status, since: whole.Since, failure: whole.Failure,
 		location: p.Location, state: p.State, hour: hour{p.Hour.Begin, p.Hour.Counts, p.Hour.Classes, p.Hour.Latencies},
@@ -140,7 +141,7 @@ func (r *remembered) known(id string) *known {
 	k := &known{
 		standing: &store.Standing{
 			Endpoint: store.Endpoint{
-				ID: id, Slug: r.slug, Schedule: r.schedule, Timeout: r.timeout, Confirm: r.confirm, Channels: r.channels,
+				ID: id, Slug: r.slug, Name: r.name, Schedule: r.schedule, DependsOn: r.dependsOn, Timeout: r.timeout, Confirm: r.confirm, Channels: r.channels,
 				Locations: r.locations, Quorum: r.quorum, Paused: r.paused, ContractNotices: r.contractNotices,
 			},
 			State:  store.State{Status: r.status, Since: r.since, Failure: r.failure},

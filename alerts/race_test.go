@@ -1,0 +1,5 @@
+//go:build race
+
+package alerts_test
+
+const raceEnabled = true
