@@ -123,6 +123,12 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// wait returns when no request is under way.
+func (g *gate) wait() {
+	g.under.Lock()
+	defer g.under.Unlock()
+}
+
 func (g *gate) fault() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -263,7 +269,7 @@ func (l *line) pass(server net.Conn, statement []byte) bool {
 	if l.reaper.comeBy("before a statement") {
 		return false
 	}
-	if _, lost := l.reaper.isTime("database lost"); lost {
+	if _, lost := l.reaper.isTime(databaseLost); lost {
 		l.lose(150 * time.Millisecond)
 		return false
 	}

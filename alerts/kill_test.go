@@ -34,23 +34,26 @@ var ends = []struct {
 	place            string
 	sqlite, postgres int
 }{
-	{"recording", 3, 2},
-	{"in Record", 4, 2},
-	{"recorded", 3, 2},
-	{"leasing", 2, 2},
-	{"in LeaseNotices", 4, 2},
+	{"recording", 2, 1},
+	{"in Record", 4, 1},
+	{"recorded", 2, 2},
+	{"leasing", 2, 1},
+	{"in LeaseNotices", 4, 1},
 	{"leased", 2, 2},
-	{"worded", 3, 2},
-	{"asked", 3, 2},    // the request is with the channel, which has not taken it
+	{"worded", 2, 1},
+	{"asked", 2, 2},    // the request is with the channel, which has not taken it
 	{"accepted", 4, 3}, // the channel has taken it and cannot say so
-	{"sent", 4, 3},
-	{"settling", 3, 2},
-	{"in SettleNotice", 4, 2},
-	{"settled", 3, 2},
-	{"before a statement", 0, 9},
-	{"after a statement", 0, 9}, // its answer is lost
-	{"database lost", 0, 3},     // which is no end, for most
+	{"sent", 3, 2},
+	{"settling", 2, 1},
+	{"in SettleNotice", 4, 1},
+	{"settled", 2, 2},
+	{"before a statement", 0, 8},
+	{"after a statement", 0, 8}, // its answer is lost
+	{databaseLost, 0, 2},
 }
+
+// databaseLost is no end for most processes: they go on when the database is back.
+const databaseLost = "database lost"
 
 // TestKill has real processes record checks and deliver what follows from them, while channels answer with faults; ends each with
 // SIGKILL somewhere on the way, and has another one go on.
@@ -66,7 +69,7 @@ func TestKill(t *testing.T) {
 				died := 0
 				for i := range n {
 					nth := 1 + i*max(visits[end.place]-1, 0)/max(n-1, 1)
-					switch h.run(fmt.Sprintf("%s, time %d", end.place, nth), plan{Death: end.place, Nth: nth, Patient: i%3 != 1}) {
+					switch h.run(fmt.Sprintf("%s, time %d", end.place, nth), plan{Death: end.place, Nth: nth, Patient: i != 1}) {
 					case atPlace:
 						died++
 						killed.Add(1)
@@ -75,7 +78,7 @@ func TestKill(t *testing.T) {
 					}
 					outages.Add(1)
 				}
-				if died < n/2 && end.place != "database lost" {
+				if died < n/2 && end.place != databaseLost {
 					t.Errorf("%d of %d killed at %q, which was passed %d times: the test does not test what it says", died, n, end.place, visits[end.place])
 				}
 			}
@@ -83,7 +86,7 @@ func TestKill(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		t.Logf("%d outages; %d processes killed where they were to be, %d when they had lived for long enough", outages.Load(), killed.Load(), late.Load())
-		if n := killed.Load(); n < 60 && !t.Failed() {
+		if n := killed.Load() + late.Load(); n < 60 && !t.Failed() {
 			t.Errorf("%d kills, want 60 at least", n)
 		}
 	})
@@ -120,7 +123,7 @@ func (h *house) visits() map[string]int {
 		s := newStage(t, h, nil)
 		first := s.start(plan{Patient: true})
 		h.reaper.watch(first, "", 0)
-		first.live(10 * time.Second)
+		first.live(patience)
 		counts = h.reaper.counts()
 		h.reaper.watch(nil, "", 0)
 		if err := json.Unmarshal(first.last, &counts); err != nil {
@@ -141,8 +144,12 @@ const (
 	tooLate // it was stuck, as is one whose lease nobody told it of, or it waited for a channel
 )
 
-// patience is how long a process lives at most that is to be killed.
-const patience = 4 * time.Second
+// A process that is to be killed lives for longer than it takes to tell all, also on a machine that is busy. One that has lost its
+// database may wait for leases that it does not know of.
+const (
+	patience     = 15 * time.Second
+	patienceLost = 3 * time.Second
+)
 
 func (h *house) run(name string, p plan) (how death) {
 	h.runs++
@@ -150,7 +157,11 @@ func (h *house) run(name string, p plan) (how death) {
 		s := newStage(t, h, h.random)
 		first := s.start(p)
 		h.reaper.watch(first, p.Death, p.Nth)
-		inTime := first.live(patience)
+		long := patience
+		if p.Death == databaseLost {
+			long = patienceLost
+		}
+		inTime := first.live(long)
 		h.reaper.watch(nil, "", 0)
 		s.settle()
 		switch {
@@ -176,6 +187,7 @@ func (h *house) run(name string, p plan) (how death) {
 type stage struct {
 	t        *testing.T
 	h        *house
+	db       store.Store // nil while processes are at work, so that each finds the database as the one before left it
 	began    time.Time
 	endpoint store.Endpoint
 	receiver *alertstest.Receiver
@@ -189,8 +201,8 @@ func newStage(t *testing.T, h *house, random *rand.Rand) *stage {
 		t: t, h: h, began: time.Now().Add(-15 * time.Minute).Truncate(time.Second),
 		receiver: alertstest.NewReceiver(t), slack: alertstest.NewSlack(t), bots: alertstest.NewSlack(t), gates: map[string]*gate{},
 	}
-	db := s.open()
-	defer db.Close() //nolint:errcheck // what was committed stays
+	s.open()
+	t.Cleanup(s.clear)
 	s.endpoint = weather()
 	s.endpoint.ID, s.endpoint.Slug = "", ""
 	for _, c := range []struct {
@@ -212,43 +224,54 @@ func newStage(t *testing.T, h *house, random *rand.Rand) *stage {
 		s.gates[c.name] = newGate(t, at[c.address], h.reaper, faults)
 		at[c.address] = s.gates[c.name].address(at[c.address])
 		c.ID, c.Name = "", c.name
-		c, err := db.CreateChannel(t.Context(), c.Channel)
+		c, err := s.db.CreateChannel(t.Context(), c.Channel)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.endpoint.Channels = append(s.endpoint.Channels, c.ID)
 	}
 	var err error
-	if s.endpoint, err = db.CreateEndpoint(t.Context(), s.endpoint); err != nil {
+	if s.endpoint, err = s.db.CreateEndpoint(t.Context(), s.endpoint); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.clear)
 	return s
 }
 
-func (s *stage) open() store.Store {
+func (s *stage) open() {
 	s.t.Helper()
-	db, err := openAny(s.t.Context(), s.h.driver, s.h.database)
+	if s.db != nil {
+		return
+	}
+	db, err := openAny(context.WithoutCancel(s.t.Context()), s.h.driver, s.h.database)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return db
+	s.db = db
+}
+
+func (s *stage) close() {
+	s.t.Helper()
+	if s.db == nil {
+		return
+	}
+	if err := s.db.Close(); err != nil {
+		s.t.Error(err)
+	}
+	s.db = nil
 }
 
 // clear leaves the database to the next outage.
 func (s *stage) clear() {
+	s.open()
+	defer s.close()
 	ctx := context.WithoutCancel(s.t.Context())
-	db, err := openAny(ctx, s.h.driver, s.h.database)
-	if err != nil {
-		s.t.Error(err)
-		return
-	}
-	defer db.Close() //nolint:errcheck // what was committed stays
-	if err := db.DeleteEndpoint(ctx, s.endpoint.Slug); err != nil {
-		s.t.Error(err)
+	if s.endpoint.ID != "" {
+		if err := s.db.DeleteEndpoint(ctx, s.endpoint.Slug); err != nil {
+			s.t.Error(err)
+		}
 	}
 	for _, id := range s.endpoint.Channels {
-		if err := db.DeleteChannel(ctx, id); err != nil {
+		if err := s.db.DeleteChannel(ctx, id); err != nil {
 			s.t.Error(err)
 		}
 	}
@@ -259,8 +282,7 @@ func (s *stage) clear() {
 func (s *stage) settle() {
 	s.t.Helper()
 	for _, g := range s.gates {
-		g.under.Lock()
-		g.under.Unlock() //nolint:staticcheck // there is nothing to do but to wait
+		g.wait()
 	}
 	const later = `
 		UPDATE notices
@@ -269,7 +291,7 @@ func (s *stage) settle() {
 	if s.h.driver == "sqlite" {
 		db, err := sql.Open("sqlite", s.h.database+"?_busy_timeout=5000")
 		if err == nil {
-			defer db.Close() //nolint:errcheck // as above
+			defer db.Close() //nolint:errcheck // what was committed stays
 			_, err = db.ExecContext(s.t.Context(), later)
 		}
 		if err != nil {
@@ -302,16 +324,15 @@ func (s *stage) settle() {
 // check compares what channels were told with what was so: the endpoint was down once and is not any more.
 func (s *stage) check(killed bool) {
 	s.t.Helper()
-	db := s.open()
-	defer db.Close() //nolint:errcheck // as above
-	page, err := db.Incidents(s.t.Context(), store.IncidentFilter{Limit: store.MaxLimit})
+	s.open()
+	page, err := s.db.Incidents(s.t.Context(), store.IncidentFilter{Limit: store.MaxLimit})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	if len(page.Items) != 1 || page.Items[0].ResolvedAt == nil {
 		s.t.Errorf("on record are %+v, want one outage that is over", page.Items)
 	}
-	if n, err := db.PendingNotices(s.t.Context()); n != 0 || err != nil {
+	if n, err := s.db.PendingNotices(s.t.Context()); n != 0 || err != nil {
 		s.t.Errorf("%d notices wait in the end, %v", n, err)
 	}
 	s.hold("receiver", newsFor(s.receiver), 1)
@@ -421,6 +442,7 @@ type child struct {
 // start starts a child, which waits, with its database open, until it is told to live.
 func (s *stage) start(p plan) *child {
 	s.t.Helper()
+	s.close()
 	p.Driver, p.Database, p.Slug, p.Began = s.h.driver, s.h.database, s.endpoint.Slug, s.began
 	if s.h.line != nil {
 		var err error
