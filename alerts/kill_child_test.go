@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -89,8 +90,7 @@ func (p plan) live() error {
 	go func() { done <- d.Run(running) }()
 	err = s.watch(ctx, wake)
 	stop()
-	<-done
-	if err != nil {
+	if err := errors.Join(err, <-done); err != nil {
 		return err
 	}
 	s.mu.Lock()
