@@ -211,6 +211,9 @@ func (c course) change(i store.Incident) []store.Turn {
 	if i.Severity == c.whole.Status {
 		turn.Notices = c.tellFirst(&i, before)
 	}
+	if len(turn.Notices) > 0 {
+		turn.Tells = store.NoticeUpdated // those who have subscribed have not heard either
+	}
 	if len(turn.Notices) == 0 {
 		turn.Notices = c.notices(store.NoticeUpdated, told, c.dueAfterOpening(i))
 	}

@@ -282,10 +282,14 @@ func TestCourseUnderMaintenanceTellsWhenItIsOver(t *testing.T) {
 		{"down", false, "opens down: opened; told a b"},
 		{"up", true, "ends down: resolved; over a b"},
 		{"degraded", false, "opens degraded: opened"},
-		{"down", true, "goes on down: severity"},
 		{"down", true, ""},
-		{"down", false, "goes on down: ; told a b"},
+		{"down", false, "goes on down: severity; told a b"},
 		{"down", false, ""},
+		{"gated", true, ""},
+		{"up", false, "ends down: resolved; over a b"},
+		{"gated", false, "opens gated: opened; told a b"},
+		{"down", true, ""},
+		{"down", false, "goes on down: severity; told a b"}, // worse than what was told
 	}
 	for i, step := range steps {
 		under = step.under

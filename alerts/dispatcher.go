@@ -114,7 +114,9 @@ type Dispatcher struct {
 	config  Config
 	metrics metrics
 	slots   chan struct{} // one for each message under way
-	again   chan struct{} // a lane has settled something: what stood behind it may be due
+	// publicSlots are those of messages to subscriptions from the public.
+	publicSlots chan struct{}
+	again       chan struct{} // a lane has settled something: what stood behind it may be due
 
 	mu    sync.Mutex
 	lanes map[string]*lane // by channel id
@@ -142,8 +144,10 @@ func New(c Config) *Dispatcher {
 		config:  c,
 		metrics: newMetrics(c.Registerer, c.Senders),
 		slots:   make(chan struct{}, c.Workers),
-		again:   make(chan struct{}, 1),
-		lanes:   map[string]*lane{},
+		// Strangers' servers may hang as they like: they keep each other waiting, not the team.
+		publicSlots: make(chan struct{}, max(1, c.Workers/4)),
+		again:       make(chan struct{}, 1),
+		lanes:       map[string]*lane{},
 	}
 }
 
@@ -298,14 +302,18 @@ func (d *Dispatcher) hushAlike(work context.Context, items []leased, how store.S
 // speak tells what is next in a lane. A channel that turns out to be broken loses what it refused; the rest waits until it is
 // mended.
 func (d *Dispatcher) speak(work context.Context, l *lane) {
-	d.slots <- struct{}{} // comes soon: every send has a deadline
+	slots := d.slots
+	if l.public {
+		slots = d.publicSlots
+	}
+	slots <- struct{}{} // comes soon: every send has a deadline
 	items := d.take(l)
 	if len(items) == 0 {
-		<-d.slots
+		<-slots
 		return
 	}
 	s := d.deliver(work, l, items)
-	<-d.slots
+	<-slots
 	d.nudge()
 	if s.Permanent {
 		d.giveBack(work, d.empty(l), time.Now())
@@ -439,7 +447,8 @@ func isHopeless(d store.Delivery, now time.Time) bool {
 	if d.Notice.Kind.Ahead() || d.Subscription != nil || !d.BehindUntil.IsZero() {
 		enough = giveUpADay // it may have been kept long before it was due
 	}
-	return now.Sub(d.Notice.CreatedAt) >= giveUpAfter && d.Notice.Attempts+1 >= enough
+	since := later(d.Notice.CreatedAt, d.Channel.UpdatedAt) // a channel that somebody mended starts afresh
+	return now.Sub(since) >= giveUpAfter && d.Notice.Attempts+1 >= enough
 }
 
 // nextReminder returns when the next reminder is due after deliveries were sent, zero when none is.

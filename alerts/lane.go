@@ -11,6 +11,7 @@ import (
 // Dispatcher.mu, but for pace, which belongs to the goroutine that serves the lane while there is one.
 type lane struct {
 	more    chan struct{} // something was added
+	public  bool          // of a subscription from the public; never changes
 	serving bool          // it has a goroutine
 	waiting []leased      // oldest first
 	storm   storm
@@ -42,7 +43,7 @@ func (d *Dispatcher) enqueue(due []store.Delivery, now, until time.Time) (idle [
 		waiting += len(l.waiting)
 	}
 	for _, delivery := range due {
-		l := d.laneLocked(delivery.Channel)
+		l := d.laneLocked(delivery)
 		if n := len(l.waiting); n >= maxLane || waiting >= maxWaiting && n >= fairLane {
 			continue
 		}
@@ -57,10 +58,11 @@ func (d *Dispatcher) enqueue(due []store.Delivery, now, until time.Time) (idle [
 	return idle
 }
 
-func (d *Dispatcher) laneLocked(c store.Channel) *lane {
+func (d *Dispatcher) laneLocked(delivery store.Delivery) *lane {
+	c, s := delivery.Channel, delivery.Subscription
 	l, ok := d.lanes[c.ID]
 	if !ok {
-		l = &lane{more: make(chan struct{}, 1), pace: pace{every: d.config.Pace(c.Type)}}
+		l = &lane{more: make(chan struct{}, 1), public: s != nil && s.Public(), pace: pace{every: d.config.Pace(c.Type)}}
 		d.lanes[c.ID] = l
 	}
 	return l

@@ -50,7 +50,7 @@ func (j Judge) course(s Situation) []Turn {
 	if j.Maintained != nil && j.Maintained(s.Standing.Endpoint.ID, s.Check.Result.StartedAt) {
 		turns = slices.DeleteFunc(turns, func(t Turn) bool { return t.Opens || t.Reopens })
 		for i := range turns {
-			turns[i].silence()
+			turns[i].silence(s.before(turns[i].Incident))
 		}
 		turns = slices.DeleteFunc(turns, func(t Turn) bool { return len(t.Entries)+len(t.Notices) == 0 && t.Tells == "" })
 	}
@@ -126,9 +126,22 @@ func (t Turn) of(shared Incident) Turn {
 	return t
 }
 
+// before returns an incident as it was before the check, nil when it is not open yet.
+func (s Situation) before(i Incident) *Incident {
+	if open := s.Standing.Open; open != nil && open.ID == i.ID {
+		return open
+	}
+	at := slices.IndexFunc(s.Standing.Others, func(o Incident) bool { return o.ID == i.ID })
+	if at < 0 {
+		return nil
+	}
+	return &s.Standing.Others[at]
+}
+
 // silence takes away what is told under maintenance: all but the end of what was told before. Who would have heard of the
-// opening has not, and is told when the maintenance is over.
-func (t *Turn) silence() {
+// opening has not, and what would have been told as another severity or cause has not become that: both are told when the
+// maintenance is over, if they are so still.
+func (t *Turn) silence(before *Incident) {
 	for _, n := range t.Notices {
 		if n.Kind == NoticeOpened {
 			t.Incident.Told = slices.DeleteFunc(slices.Clone(t.Incident.Told), func(id string) bool { return id == n.ChannelID })
@@ -138,6 +151,11 @@ func (t *Turn) silence() {
 	if t.Tells != NoticeResolved {
 		t.Tells = ""
 	}
+	if before == nil || t.Incident.ResolvedAt != nil || t.Leaves {
+		return
+	}
+	t.Incident.Severity, t.Incident.Worst, t.Incident.Cause = before.Severity, before.Worst, before.Cause
+	t.Entries = slices.DeleteFunc(t.Entries, func(e Entry) bool { return e.Kind == EntrySeverity || e.Kind == EntryCause })
 }
 
 // enroll fills in what follows from the incident. The notices of a turn tell of its last entry.

@@ -600,7 +600,7 @@ func TestCopyKnowsTheWholeSchema(t *testing.T) {
 	}
 	for _, column := range strings.Fields(`
 		id endpoint_id location scheduled_at started_at duration_ms kind era verdict failed_step class code message retry_after_ms
-		steps warnings facts place shape latencies numbers`) {
+		steps warnings facts maintenance place shape latencies numbers`) {
 		known["checks."+column] = true // as store.Check and store.Packed hold them
 	}
 	for _, table := range []string{"transcripts", "uptime_hours", "uptime_days"} {

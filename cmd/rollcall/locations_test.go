@@ -84,14 +84,16 @@ func TestLocationsVote(t *testing.T) {
 
 	target.breakFor("fra.example")
 	ams.await("one place alone to find it down", is("degraded", "up", "down"))
-	if n := len(ams.incidents("fickle")); n != 0 {
-		t.Errorf("%d incidents although one place of two finds it up, want none", n)
+	alone := ams.incidents("fickle")
+	if len(alone) != 1 || alone[0]["severity"] != "degraded" {
+		t.Errorf("incidents %v although one place of two finds it up, want one of a degraded endpoint", alone)
 	}
 
 	target.breakFor("ams.example", "fra.example")
 	ams.await("both places to find it down", is("down", "down", "down"))
-	if n := len(ams.incidents("fickle")); n != 1 {
-		t.Errorf("%d incidents, want one for both places", n)
+	both := ams.incidents("fickle")
+	if len(both) != 1 || len(alone) != 1 || both[0]["id"] != alone[0]["id"] || both[0]["severity"] != "down" {
+		t.Errorf("incidents %v, want the one that there was, worse", both)
 	}
 
 	target.breakFor()

@@ -199,8 +199,13 @@ func look(bin string, args ...string) seen {
 func outages(t *testing.T, peers []*peer) {
 	ops := newWebhook(t)
 	service := serveInstance(t, nil, "--allow-private", "127.0.0.0/8")
-	var channel struct{ ID string }
-	service.call("POST", "/api/v1/channels", object{"name": "ops", "type": "slack", "webhook_url": ops.url}, 201, &channel)
+	// So many outages at once on one channel would be a storm, which is told in one digest.
+	var channels []string
+	for _, name := range []string{"ops", "more ops"} {
+		var channel struct{ ID string }
+		service.call("POST", "/api/v1/channels", object{"name": name, "type": "slack", "webhook_url": ops.url}, 201, &channel)
+		channels = append(channels, channel.ID)
+	}
 	var slugs []string
 	for _, p := range peers {
 		for _, f := range p.faces {
@@ -208,7 +213,7 @@ func outages(t *testing.T, peers []*peer) {
 			endpoint := f.endpoint()
 			endpoint["schedule"], endpoint["timeout"] = "@every 6s", "5s"
 			endpoint["confirm"] = object{"failures": 2, "successes": 1, "after": "1s"}
-			endpoint["channels"] = []string{channel.ID}
+			endpoint["channels"] = channels[len(slugs)%2 : len(slugs)%2+1]
 			service.call("POST", "/api/v1/endpoints", endpoint, 201, nil)
 		}
 	}
