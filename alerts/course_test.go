@@ -289,7 +289,7 @@ func TestCourseUnderMaintenanceTellsWhenItIsOver(t *testing.T) {
 		{"up", false, "ends down: resolved; over a b"},
 		{"gated", false, "opens gated: opened; told a b"},
 		{"down", true, ""},
-		{"down", false, "goes on down: severity; told a b"}, // worse than what was told
+		{"down", false, "goes on down: severity; updated a b"}, // worse than what was told
 	}
 	for i, step := range steps {
 		under = step.under
