@@ -203,11 +203,11 @@ func EnrollSubscription(s Subscription, at time.Time) (Subscription, error) {
 	s.Channel.ID, s.Channel.CreatedAt, s.Channel.UpdatedAt = s.ID, s.CreatedAt, s.CreatedAt
 	s.Channel.Broken, s.Channel.BrokenAt = "", nil
 	s.Channel = s.Channel.tidy()
-	return s.tidy(), s.check()
+	return s.tidy(), s.check(false)
 }
 
 // EditSubscription lets change edit a copy of s, and holds on to what never changes. A channel that was changed is no longer
-// broken.
+// broken. One that covers nothing because its endpoints are gone may be edited in other respects.
 func EditSubscription(s Subscription, change func(*Subscription) error, at time.Time) (Subscription, error) {
 	edited := s
 	edited.Endpoints, edited.Tags, edited.Severities = slices.Clone(s.Endpoints), slices.Clone(s.Tags), slices.Clone(s.Severities)
@@ -226,14 +226,14 @@ func EditSubscription(s Subscription, change func(*Subscription) error, at time.
 		c.UpdatedAt, c.Broken, c.BrokenAt = Stamp(at), "", nil
 	}
 	edited.Channel = c
-	return edited.tidy(), edited.check()
+	return edited.tidy(), edited.check(s.coversNothing())
 }
 
-func (s Subscription) check() error {
+func (s Subscription) check(mayCoverNothing bool) error {
 	if err := s.Channel.check(); err != nil {
 		return err
 	}
-	return s.Validate()
+	return s.validate(mayCoverNothing)
 }
 
 // tidy returns s as every database gives it back.

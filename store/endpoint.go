@@ -308,6 +308,7 @@ type EndpointFilter struct {
 	Query      string // part of the name, slug or URL as it is shown, without regard to case
 	PublicOnly bool
 	IDs        []string // nil does not select
+	Behind     string   // the id of an endpoint that they depend on
 	Limit      int      // as in PageLimit; negative means all
 	Cursor     string
 }

@@ -29,7 +29,9 @@ type Store interface {
 	// resumed endpoint, and one that is asked something else or elsewhere, starts again as pending, with the open incident left
 	// to the judge.
 	UpdateEndpoint(ctx context.Context, slug string, change func(*Endpoint) error) (Endpoint, error)
-	// DeleteEndpoint removes the endpoint and all its history.
+	// DeleteEndpoint removes the endpoint and all its history. Maintenances and subscriptions do not name it any more: those that
+	// named nothing else cover nothing from then on. Its open incidents end (ResolutionRemoved); those that somebody is still to
+	// hear of are kept, as about no endpoint and with its name as their title.
 	DeleteEndpoint(ctx context.Context, slug string) error
 	Endpoint(ctx context.Context, slug string) (Overview, error)
 	// Endpoints lists by name, without regard to case, then id.
@@ -88,8 +90,12 @@ type Store interface {
 	// Timeline returns what happened to an incident, oldest first: its entries, changes of the tool list meanwhile, and what was
 	// sent of it to the team's channels or could not be.
 	Timeline(ctx context.Context, incidentID string) ([]Entry, error)
+	// PublicEntries returns what was said to everybody about incidents: public entries that have a text, oldest first, the latest
+	// MaxPublicEntries of each, by the incident's id. It asks once for all of them.
+	PublicEntries(ctx context.Context, incidentIDs []string) (map[string][]Entry, error)
 	// Act does something about an incident (see Incident.Take) and tells the channels that were told of it, and with a public
-	// text, or when it ends, the subscriptions (see Telling). A reopened incident clashes with one of the same Subject that is open. Resolving one about an
+	// text, or when it ends or is open again, the subscriptions (see Telling). What is open again reminds and escalates as what
+	// opens. A reopened incident clashes with one of the same Subject that is open. Resolving one about an
 	// endpoint that is not up hushes it (State.Hushed).
 	Act(ctx context.Context, incidentID string, a Act) (Incident, error)
 	// Raise opens an incident that no check tells of: about a location, an objective, or by hand. It fills in ID, and Subject
@@ -124,7 +130,8 @@ type Store interface {
 	// caller gets them meanwhile; expired leases fall due again. For each (incident, channel) all notices that are due are one
 	// delivery: a resolution never overtakes its opening. One caller (holder) has the notices of a channel at a time, for a
 	// channel is paced by whoever sends: those of a channel of which another one holds a lease wait. Notices of broken channels
-	// wait. The opening of an endpoint that stands behind one that is down (an open incident of severity down) waits. It takes
+	// wait. The opening of an endpoint that stands behind one that is down (an open incident of severity down, of whose opening a
+	// channel of the team hears, and which does not come and go) waits. It takes
 	// no write lock when nothing is due. What is not due yet, or waits, holds up what came after it, but reminders and escalations
 	// hold up nothing. The endpoints of the deliveries come without headers and options. Quiet hours are for whoever sends.
 	LeaseNotices(ctx context.Context, holder string, now time.Time, lease time.Duration, limit int) ([]Delivery, error)
@@ -135,7 +142,7 @@ type Store interface {
 	// kept unless the incident is over or acknowledged, or one waits already; not before the end of a snooze.
 	SettleNotice(ctx context.Context, s Settlement) error
 	// Resend has a notice that was sent, passed or failed for good be sent once more, at now; Conflict when it waits. What the
-	// channel answered the first time is forgotten: it is another message.
+	// channel answered the first time is forgotten, and it is as old as now: it is another message.
 	Resend(ctx context.Context, noticeID string, now time.Time) error
 	// Attempts lists the log of deliveries, newest first.
 	Attempts(ctx context.Context, f AttemptFilter) (Page[Attempt], error)
@@ -143,10 +150,15 @@ type Store interface {
 	PendingNotices(ctx context.Context) (int, error)
 
 	// CreateSubscription keeps a valid subscription with its channel; it fills in ID and CreatedAt. Conflict when the same
-	// address is subscribed already by somebody of the same kind (public, or this member), in any case of letters.
+	// address is subscribed already by somebody of the same kind (public, or this member), as AddressHash compares them.
 	CreateSubscription(ctx context.Context, s Subscription) (Subscription, error)
 	// UpdateSubscription works as UpdateEndpoint. A change of Channel clears Broken.
 	UpdateSubscription(ctx context.Context, id string, change func(*Subscription) error) (Subscription, error)
+	// ConfirmSubscription confirms one of the public and spends its ConfirmHash. ErrNotFound when hash is not that, ErrFull or
+	// ErrFullThere when caps leave no room for it: it may be confirmed later, by the same hash.
+	ConfirmSubscription(ctx context.Context, id string, hash []byte, caps SubscriptionCaps) (Subscription, error)
+	// Crowd counts the confirmed subscriptions of the public that share a cap with s.
+	Crowd(ctx context.Context, s Subscription) (Crowd, error)
 	DeleteSubscription(ctx context.Context, id string) error // with its waiting notices
 	Subscription(ctx context.Context, id string) (Subscription, error)
 	// SubscriptionByToken finds one by ConfirmHash or ManageHash.

@@ -90,7 +90,12 @@ func clock(text string) int {
 const MaxSubscribed = 100
 
 // Validate returns everything that is wrong with s as an Invalid.
-func (s Subscription) Validate() error {
+func (s Subscription) Validate() error { return s.validate(false) }
+
+// coversNothing reports whether s is about nothing at all, as when all the endpoints that it named are gone.
+func (s Subscription) coversNothing() bool { return !s.All && len(s.Endpoints)+len(s.Tags) == 0 }
+
+func (s Subscription) validate(mayCoverNothing bool) error {
 	var problems []probe.Problem
 	add := func(field, format string, args ...any) { problems = append(problems, problem(field, format, args...)) }
 	if err := s.Channel.Validate(); err != nil {
@@ -101,7 +106,7 @@ func (s Subscription) Validate() error {
 	if !slices.Contains([]ChannelType{ChannelEmail, ChannelWebhook, ChannelSlack}, s.Channel.Type) {
 		add("type", "must be email, webhook or slack")
 	}
-	if !s.All && len(s.Endpoints)+len(s.Tags) == 0 {
+	if s.coversNothing() && !mayCoverNothing {
 		add("endpoints", "are required, or tags, or all")
 	}
 	if len(s.Endpoints) > MaxSubscribed || len(s.Tags) > MaxSubscribed {
@@ -127,7 +132,7 @@ func (s Subscription) Validate() error {
 type SubscriptionFilter struct {
 	UserID     string
 	PublicOnly bool
-	Address    string // an email address or a URL, in any case
+	Address    string // an email address or a URL, as AddressHash compares them
 	Since      time.Time
 	Limit      int
 	Cursor     string

@@ -96,6 +96,20 @@ func TestAnAddressIsKnownAgain(t *testing.T) {
 	if email.Address() != "A@Example.com" || string(store.AddressHash(email.Address())) != string(store.AddressHash("a@example.COM")) {
 		t.Errorf("address %q, want the one given, known in any case", email.Address())
 	}
+	const secret = "https://hooks.example/services/T1/SeCret?Key=A"
+	for other, same := range map[string]bool{
+		"HTTPS://Hooks.Example/services/T1/SeCret?Key=A":      true,
+		"https://hooks.example/services/T1/SeCret?Key=A#":     true,
+		"https://hooks.example/services/T1/SeCret?Key=A#part": true,
+		"https://hooks.example/services/T1/secret?Key=A":      false,
+		"https://hooks.example/services/T1/SeCret?Key=a":      false,
+		"https://hooks.example/services/t1/SeCret?Key=A":      false,
+		"http://hooks.example/services/T1/SeCret?Key=A":       false,
+	} {
+		if got := string(store.AddressHash(other)) == string(store.AddressHash(secret)); got != same {
+			t.Errorf("%s is %s: %t, want %t", other, secret, got, same)
+		}
+	}
 	hook := subscription(func(s *store.Subscription) {
 		s.Channel = store.Channel{Type: store.ChannelSlack, Secrets: map[string]string{"webhook_url": "https://a.example"}}
 	})
@@ -178,5 +192,31 @@ func TestWhoOfThoseSubscribedHears(t *testing.T) {
 				t.Errorf("%s, heard before: %v: told %q, want %q", name, i == 1, got, want)
 			}
 		}
+	}
+}
+
+func TestAReceiverIsAHostOrAWorkspace(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://a.example/x":                            "a.example",
+		"https://A.Example.:8443/y?z":                    "a.example",
+		"http://[2001:DB8::1]:80/":                       "2001:db8::1",
+		"https://hooks.slack.com/services/T1/B1/secret":  "hooks.slack.com/t1",
+		"https://HOOKS.slack.com./services/T1/B2/other":  "hooks.slack.com/t1",
+		"https://hooks.slack.com//services/T1/B2/other":  "hooks.slack.com/t1",
+		"https://hooks.slack.com/triggers/T2/1/secret":   "hooks.slack.com/t2",
+		"https://hooks.slack-gov.com/services/T1/B1/abc": "hooks.slack-gov.com/t1",
+		"https://hooks.slack.com/":                       "hooks.slack.com",
+		"https://hooks.slack.com.evil.example/a/b":       "hooks.slack.com.evil.example",
+		"": "",
+	} {
+		got := subscription(func(s *store.Subscription) {
+			s.Channel = store.Channel{Type: store.ChannelWebhook, Secrets: map[string]string{"webhook_url": address}}
+		}).Receiver()
+		if got != want {
+			t.Errorf("Receiver of %q = %q, want %q", address, got, want)
+		}
+	}
+	if got := subscription().Receiver(); got != "" {
+		t.Errorf("Receiver of an email address = %q, want none", got)
 	}
 }

@@ -114,6 +114,69 @@ func checkAddress(ctx context.Context, tx pgx.Tx, s store.Subscription) error {
 	return tx.QueryRow(ctx, `SELECT id FROM users WHERE id = $1 FOR KEY SHARE`, s.UserID).Scan(&id)
 }
 
+// ConfirmSubscription implements store.Store.
+func (db *DB) ConfirmSubscription(
+	ctx context.Context, id string, hash []byte, caps store.SubscriptionCaps,
+) (s store.Subscription, err error) {
+	err = db.write(ctx, "confirm subscription", func(tx pgx.Tx) error {
+		before, err := queryOne(ctx, tx, db.scanSubscription, selectSubscriptions+` WHERE s.id = $1 FOR NO KEY UPDATE`, id)
+		if err != nil {
+			return err
+		}
+		if err := lock(ctx, tx, lockNames); err != nil { // nobody else is confirmed while we count
+			return err
+		}
+		crowd, err := db.crowd(ctx, tx, before)
+		if err != nil {
+			return err
+		}
+		if s, err = before.Confirm(hash, crowd, caps, time.Now()); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE subscriptions SET confirmed_at = $2, confirm_hash = NULL WHERE id = $1`, id, s.ConfirmedAt)
+		return err
+	})
+	if err != nil {
+		return store.Subscription{}, err
+	}
+	return s, nil
+}
+
+// Crowd implements store.Store.
+func (db *DB) Crowd(ctx context.Context, s store.Subscription) (crowd store.Crowd, err error) {
+	err = db.read(ctx, "count subscriptions", func(tx pgx.Tx) (err error) {
+		crowd, err = db.crowd(ctx, tx, s)
+		return err
+	})
+	return crowd, err
+}
+
+// crowd counts mails in the database. Receivers are named in what is sealed; caps keep those few.
+func (db *DB) crowd(ctx context.Context, tx pgx.Tx, s store.Subscription) (store.Crowd, error) {
+	const confirmed = `
+		FROM channels c
+		JOIN subscriptions u ON u.id = c.id AND u.confirmed_at IS NOT NULL
+		WHERE c.audience = 'public'`
+	if s.Channel.Type == store.ChannelEmail {
+		var crowd store.Crowd
+		err := tx.QueryRow(ctx, `SELECT count(*)`+confirmed+` AND c.type = $1 AND c.id <> $2`, s.Channel.Type, s.ID).Scan(&crowd.Mailed)
+		return crowd, err
+	}
+	posted, err := query(ctx, tx, db.scanChannel, `SELECT `+channelColumns+confirmed+` AND c.type <> $1`, store.ChannelEmail)
+	return store.CrowdAt(s, posted), err
+}
+
+// leaveEndpoint takes an endpoint that goes from what names it. What named nothing else covers nothing.
+func leaveEndpoint(ctx context.Context, tx pgx.Tx, endpointID string) error {
+	for _, table := range []string{"maintenances", "subscriptions"} {
+		_, err := tx.Exec(ctx, `UPDATE `+table+` SET endpoints = array_remove(endpoints, $1) WHERE $1 = ANY (endpoints)`, endpointID)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // DeleteSubscription implements store.Store.
 func (db *DB) DeleteSubscription(ctx context.Context, id string) error {
 	return db.write(ctx, "delete subscription", func(tx pgx.Tx) error {

@@ -56,6 +56,31 @@ func (db *DB) Timeline(ctx context.Context, incidentID string) ([]store.Entry, e
 	return all, nil
 }
 
+// PublicEntries implements store.Store.
+func (db *DB) PublicEntries(ctx context.Context, incidentIDs []string) (map[string][]store.Entry, error) {
+	if len(incidentIDs) == 0 {
+		return nil, nil
+	}
+	list, err := jsonText(incidentIDs)
+	if err != nil {
+		return nil, err
+	}
+	var found []store.Entry
+	err = db.read(ctx, "read public entries", func(tx *sql.Tx) (err error) {
+		found, err = query(ctx, tx, scanEntry, `
+			SELECT `+entryColumns+`
+			FROM (
+			    SELECT *, row_number() OVER (PARTITION BY incident_id ORDER BY at DESC, id DESC) AS back
+			    FROM incident_entries
+			    WHERE incident_id IN (SELECT value FROM json_each(?)) AND public AND text <> ''
+			) t
+			WHERE t.back <= ?
+			ORDER BY t.incident_id, t.at, t.id`, list, store.MaxPublicEntries)
+		return err
+	})
+	return store.EntriesByIncident(found), err
+}
+
 // contractEntries returns the changes of the tool list of its endpoint while an incident is, or was, open.
 func contractEntries(ctx context.Context, tx *sql.Tx, i store.Incident) ([]store.Entry, error) {
 	scan := func(row scanner) (store.Entry, error) {

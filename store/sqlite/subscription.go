@@ -76,6 +76,69 @@ func (db *DB) UpdateSubscription(
 	return s, nil
 }
 
+// ConfirmSubscription implements store.Store.
+func (db *DB) ConfirmSubscription(
+	ctx context.Context, id string, hash []byte, caps store.SubscriptionCaps,
+) (s store.Subscription, err error) {
+	err = db.write(ctx, "confirm subscription", func(tx *sql.Tx) error {
+		before, err := db.subscription(ctx, tx, `u.id = ?`, id)
+		if err != nil {
+			return err
+		}
+		crowd, err := db.crowd(ctx, tx, before)
+		if err != nil {
+			return err
+		}
+		if s, err = before.Confirm(hash, crowd, caps, time.Now()); err != nil {
+			return err
+		}
+		return putSubscription(ctx, tx, s)
+	})
+	if err != nil {
+		return store.Subscription{}, err
+	}
+	return s, nil
+}
+
+// Crowd implements store.Store.
+func (db *DB) Crowd(ctx context.Context, s store.Subscription) (crowd store.Crowd, err error) {
+	err = db.read(ctx, "count subscriptions", func(tx *sql.Tx) (err error) {
+		crowd, err = db.crowd(ctx, tx, s)
+		return err
+	})
+	return crowd, err
+}
+
+// crowd counts mails in the database. Receivers are named in what is sealed; caps keep those few.
+func (db *DB) crowd(ctx context.Context, tx *sql.Tx, s store.Subscription) (store.Crowd, error) {
+	const confirmed = `
+		FROM channels c
+		JOIN subscriptions u ON u.id = c.id AND u.confirmed_at IS NOT NULL
+		WHERE c.audience = 'public'`
+	if s.Channel.Type == store.ChannelEmail {
+		var crowd store.Crowd
+		err := tx.QueryRowContext(ctx, `SELECT count(*)`+confirmed+` AND c.type = ? AND c.id <> ?`, s.Channel.Type, s.ID).Scan(&crowd.Mailed)
+		return crowd, err
+	}
+	posted, err := query(ctx, tx, db.scanChannel, `SELECT `+channelColumns+confirmed+` AND c.type <> ?`, store.ChannelEmail)
+	return store.CrowdAt(s, posted), err
+}
+
+// leaveEndpoint takes an endpoint that goes from what names it. What named nothing else covers nothing.
+func leaveEndpoint(ctx context.Context, tx *sql.Tx, endpointID string) error {
+	for _, table := range []string{"maintenances", "subscriptions"} {
+		// instr passes over most of them without reading their JSON.
+		_, err := tx.ExecContext(ctx, `
+			UPDATE `+table+`
+			SET endpoints = (SELECT json_group_array(e.value ORDER BY e.key) FROM json_each(endpoints) e WHERE e.value <> ?1)
+			WHERE instr(endpoints, ?1) > 0`, endpointID)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // DeleteSubscription implements store.Store.
 func (db *DB) DeleteSubscription(ctx context.Context, id string) error {
 	return db.write(ctx, "delete subscription", func(tx *sql.Tx) error {

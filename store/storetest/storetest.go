@@ -104,6 +104,9 @@ func Run(t *testing.T, fresh func(t testing.TB) Database) {
 		{"notices", testNotices},
 		{"delivery", testDelivery},
 		{"subscriptions", testSubscriptions},
+		{"subscription caps", testSubscriptionCaps},
+		{"departed endpoints", testDepartedEndpoints},
+		{"public entries", testPublicEntries},
 		{"users", testUsers},
 		{"forgotten secrets", testForgottenSecrets},
 	} {
