@@ -61,8 +61,12 @@ type discordField struct {
 	Inline bool   `json:"inline"`
 }
 
-// discordNoPreviews is the flag SUPPRESS_EMBEDS: no address in the text gets a preview.
-const discordNoPreviews = 1 << 2
+// Flags of a message: SUPPRESS_EMBEDS, by which no address in the text gets a preview, and SUPPRESS_NOTIFICATIONS, by which it makes
+// no sound.
+const (
+	discordNoPreviews = 1 << 2
+	discordSilent     = 1 << 12
+)
 
 func (d discordChannel) post(ctx context.Context, m Message) (string, error) {
 	a, err := d.ask(ctx, http.MethodPost, "", d.message(m))
@@ -112,7 +116,11 @@ func (d discordChannel) say(ctx context.Context, _ string, m Message) error {
 	if m.Link != "" && len(m.Link) < 90 {
 		text += "\n<" + m.Link + ">"
 	}
-	a, err := d.ask(ctx, http.MethodPost, "", discordMessage{Content: text, Embeds: []discordEmbed{}, Flags: discordNoPreviews})
+	flags := discordNoPreviews
+	if m.Calm {
+		flags |= discordSilent
+	}
+	a, err := d.ask(ctx, http.MethodPost, "", discordMessage{Content: text, Embeds: []discordEmbed{}, Flags: flags})
 	if err != nil || a.ok() {
 		return err
 	}
@@ -203,7 +211,7 @@ func discordFields(m Message, n int) (fields []discordField, used int) {
 	for _, detail := range m.details() {
 		value := fit(discordText(detail.text), 1024)
 		switch detail.label { // in the reader's own zone
-		case m.sinceWhat():
+		case m.sinceLabel():
 			value = fmt.Sprintf("<t:%d:f>", m.Since.Unix())
 		case "Until":
 			value = fmt.Sprintf("<t:%d:f>", m.Until.Unix())

@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -17,7 +18,6 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 	"golang.org/x/net/idna"
 
-	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
 
@@ -163,39 +163,20 @@ var isUnsubscribe = regexp.MustCompile(`^https?://[\x21-\x3b\x3d\x3f-\x7e]{1,800
 
 // emailSubject returns a line that says how it stands, and of what.
 func emailSubject(m Message) string {
-	state, what := m.Severity, m.Endpoint
-	if m.Incident == "" || what == "" {
-		what = m.Title
-	}
+	state, what := m.State, cmp.Or(m.About, m.Title)
 	switch m.Kind {
 	case KindReminder:
-		state = strings.TrimSpace("still " + state)
-	case KindFlapping, KindCalmed, KindDigest, KindTest:
+		state = "still " + state
+	case KindFlapping, KindDigest, KindTest:
 		state = string(m.Kind)
-	case KindResolved:
-		if state = "over"; m.Symbol == "🟢" { // and not paused
-			state = "recovered"
-		}
-		what = strings.TrimPrefix(what, "Over: ") // the title of one that was announced
-	case KindContract, KindBudget, KindService:
-		state, what = "", m.Title
-	}
-	if m.endsSoon() { // the endpoint itself is neither degraded nor turning anybody away
-		state = strings.NewReplacer("degraded", "expiring", "gated", "expiring", "recovered", "renewed").Replace(state)
-	}
-	if state == "" && (m.Kind == KindOpened || m.Kind == KindEscalation) {
-		state = "down"
+	case KindCalmed:
+		state = "calmed, " + state // which may be down all the same
 	}
 	if state != "" {
 		what = "[" + state + "] " + what
 	}
 	// A text that looks like an encoded word (RFC 2047) would be shown as what it decodes to.
 	return strings.ReplaceAll(oneLine(what, maxLine), "=?", "= ?")
-}
-
-// endsSoon reports whether m is about a certificate or a credential that ends, and not about the endpoint that has it.
-func (m Message) endsSoon() bool {
-	return m.Class == string(probe.ClassTLSExpiring) || m.Class == string(probe.ClassCredentialExpiring)
 }
 
 // smtpPatience is how long one mail may take where the caller has no deadline.

@@ -24,6 +24,7 @@ type emailView struct {
 	Items       []Item
 	Facts       []emailFact
 	Link        string
+	LinkText    string
 	Unsubscribe string
 	Colour      string // of the bar at the side, in CSS
 }
@@ -36,7 +37,7 @@ type emailFact struct {
 // emailBodies returns the mail as text and as HTML.
 func emailBodies(c store.Channel, m Message) (text, html string, err error) {
 	v := emailView{
-		Heading: m.heading(), Story: m.story(), Changes: m.Changes, Items: m.Items, Link: m.Link, Colour: fmt.Sprintf("#%06x", m.colour()),
+		Heading: m.heading(), Story: m.story(), Changes: m.Changes, Items: m.Items, Link: m.Link, LinkText: m.linkText(), Colour: fmt.Sprintf("#%06x", m.colour()),
 	}
 	for _, d := range m.details() {
 		v.Facts = append(v.Facts, emailFact{Label: d.label, Text: d.text, Code: d.text == m.Said})
@@ -56,15 +57,12 @@ func emailBodies(c store.Channel, m Message) (text, html string, err error) {
 
 // emailText returns the words of a mail for those who read it as text, in paragraphs.
 func emailText(m Message) string {
-	list, facts := m.lists(), []string(nil)
+	list := m.lists()
 	for i := range list {
 		list[i] = "- " + list[i]
 	}
-	for _, d := range m.details() {
-		facts = append(facts, d.label+": "+d.text)
-	}
 	var paragraphs []string
-	for _, lines := range [][]string{{m.heading()}, m.story(), list, facts, {m.Link}} {
+	for _, lines := range [][]string{{m.heading()}, m.story(), list, m.facts(), {m.whereToLook()}} {
 		paragraphs = append(paragraphs, strings.Join(lines, "\n"))
 	}
 	return strings.Join(nonEmpty(paragraphs), "\n\n")

@@ -29,6 +29,38 @@ func mailChannel(to string) store.Channel {
 	return store.Channel{ID: "ch_4", Name: "ops", Type: store.ChannelEmail, Settings: map[string]string{"to": to}}
 }
 
+// TestASubjectHasOneShapeForWhateverAnIncidentIsAbout holds the subjects of all sayings about incidents: how it stands in brackets, then a
+// name that stays the same from the opening to the end.
+func TestASubjectHasOneShapeForWhateverAnIncidentIsAbout(t *testing.T) {
+	want := map[string]string{
+		"opened": "[down] Weather", "opened late": "[recovered] Weather", "opened degraded": "[degraded] Weather", "opened unknown": "[unknown] Weather",
+		"credential rejected": "[gated] Weather", "another cause": "[down] Weather", "reminder": "[still down] Weather", "resolved": "[recovered] Weather",
+		"resolved by a pause": "[paused] Weather", "resolved by hand": "[over] Weather", "reopened": "[down] Weather",
+		"certificate expiring": "[expiring] Weather", "certificate renewed": "[renewed] Weather", "credential expiring": "[expiring] Weather",
+		"chain lag": "[down] geth-3", "chain halted": "[halted] Ethereum (evm 1)", "chain still halted": "[still halted] Ethereum (evm 1)",
+		"chain moves again":        "[moving again] Ethereum (evm 1)",
+		"location without network": "[offline] Location fra", "location with network again": "[online] Location fra",
+		"location offline": "[offline] Location fra", "location online again": "[online] Location fra",
+		"objective burning": "[burning budget] Weather: availability", "objective no longer burning": "[no longer burning budget] Weather: availability",
+		"manual opened": "[degraded] Slow answers in Europe", "manual over": "[over] Slow answers in Europe",
+		"digest": "[digest] 21 endpoints down, 6 degraded, 3 over", "digest of the end": "[digest] 3 endpoints have recovered",
+		"digest of several kinds":   "[digest] 4 incidents: 1 down, 1 halted, 1 expiring, 1 over",
+		"public opened turned away": "[restricted] Weather", "public resolved": "[recovered] Weather", "public digest": "[digest] 2 incidents: 1 down, 1 degraded",
+		"question": "Confirm your subscription",
+	}
+	for _, s := range sayings(t) {
+		if subject, ok := want[s.name]; ok {
+			if got, _, _ := asMailGetsIt(t, s.message); got != subject {
+				t.Errorf("%s: subject %q, want %q", s.name, got, subject)
+			}
+			delete(want, s.name)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("nobody says %v", want)
+	}
+}
+
 // asMailGetsIt returns the subject and the two parts of a message as they came over the wire.
 func asMailGetsIt(t *testing.T, m alerts.Message) (subject, text, html string) {
 	t.Helper()
@@ -94,7 +126,7 @@ func TestAnIncidentIsOneConversation(t *testing.T) {
 	for i, kind := range []alerts.Kind{alerts.KindOpened, alerts.KindReminder, alerts.KindResolved} {
 		m := incidentMail(kind, fmt.Sprintf("ntc_%d", i))
 		if kind == alerts.KindResolved {
-			m.Symbol = "🟢"
+			m.State = "recovered"
 		}
 		receipt, err := sender.Send(t.Context(), mailChannel("ops@example.com"), ref, m)
 		if err != nil || receipt.Ref != "<ntc_0@rollcall.example>" {
@@ -161,34 +193,25 @@ func TestASubjectSaysHowItStandsAndOfWhat(t *testing.T) {
 		want   string
 	}{
 		{"opened", func(*alerts.Message) {}, "[down] Weather"},
-		{"degraded", func(m *alerts.Message) { m.Severity = "degraded" }, "[degraded] Weather"},
-		{"opened without a severity", func(m *alerts.Message) { m.Severity = "" }, "[down] Weather"},
-		{"changed", func(m *alerts.Message) { m.Kind, m.Severity = alerts.KindUpdated, "gated" }, "[gated] Weather"},
+		{"changed", func(m *alerts.Message) { m.Kind, m.State = alerts.KindUpdated, "gated" }, "[gated] Weather"},
 		{"still open", func(m *alerts.Message) { m.Kind = alerts.KindReminder }, "[still down] Weather"},
 		{"escalated", func(m *alerts.Message) { m.Kind = alerts.KindEscalation }, "[down] Weather"},
 		{"flapping", func(m *alerts.Message) { m.Kind = alerts.KindFlapping }, "[flapping] Weather"},
-		{"calmed", func(m *alerts.Message) { m.Kind = alerts.KindCalmed }, "[calmed] Weather"},
-		{"recovered", func(m *alerts.Message) { m.Kind, m.Symbol = alerts.KindResolved, "🟢" }, "[recovered] Weather"},
-		{"a certificate ends soon", func(m *alerts.Message) { m.Severity, m.Class = "degraded", "tls_expiring" }, "[expiring] Weather"},
-		{"a credential still ends soon", func(m *alerts.Message) {
-			m.Kind, m.Severity, m.Class = alerts.KindReminder, "gated", "credential_expiring"
-		}, "[still expiring] Weather"},
-		{"another certificate", func(m *alerts.Message) { m.Kind, m.Symbol, m.Class = alerts.KindResolved, "🟢", "tls_expiring" }, "[renewed] Weather"},
-		{"the end of an announcement", func(m *alerts.Message) {
-			m.Kind, m.Endpoint, m.Title = alerts.KindResolved, "", "Over: Database moves"
-		}, "[over] Database moves"},
-		{"paused", func(m *alerts.Message) { m.Kind, m.Symbol = alerts.KindResolved, "⚪" }, "[over] Weather"},
-		{"an announcement", func(m *alerts.Message) { m.Endpoint, m.Severity, m.Title = "", "maintenance", "Database moves" }, "[maintenance] Database moves"},
-		{"many", func(m *alerts.Message) { m.Kind, m.Incident, m.Title = alerts.KindDigest, "", "3 endpoints are down" }, "[digest] 3 endpoints are down"},
-		{"tools changed", func(m *alerts.Message) { m.Kind, m.Title = alerts.KindContract, "Weather: the tool list changed" }, "Weather: the tool list changed"},
+		{"calmed", func(m *alerts.Message) { m.Kind = alerts.KindCalmed }, "[calmed, down] Weather"},
+		{"recovered", func(m *alerts.Message) { m.Kind, m.State = alerts.KindResolved, "recovered" }, "[recovered] Weather"},
+		{"many", func(m *alerts.Message) {
+			m.Kind, m.State, m.About, m.Title = alerts.KindDigest, "", "", "3 endpoints down"
+		}, "[digest] 3 endpoints down"},
+		{"tools changed", func(m *alerts.Message) {
+			m.Kind, m.State, m.About, m.Title = alerts.KindContract, "", "", "Weather: the tool list changed"
+		}, "Weather: the tool list changed"},
 		{"a test", func(m *alerts.Message) {
-			m.Kind, m.Incident, m.Title = alerts.KindTest, "", "Rollcall can reach this channel"
-		},
-			"[test] Rollcall can reach this channel"},
-		{"another script", func(m *alerts.Message) { m.Endpoint = "Wëtter 天気 🌦" }, "[down] Wëtter 天気 🌦"},
-		{"breaks", func(m *alerts.Message) { m.Endpoint = "Weather\r\nBcc: eve@example.com" }, "[down] Weather Bcc: eve@example.com"},
-		{"an encoded word", func(m *alerts.Message) { m.Endpoint = "=?utf-8?q?=0ABcc?=" }, "[down] = ?utf-8?q?=0ABcc?="},
-		{"a long name", func(m *alerts.Message) { m.Endpoint = strings.Repeat("Weather ", 40) }, "[down] " + strings.Repeat("Weather ", 24) + "…"},
+			m.Kind, m.State, m.About, m.Title = alerts.KindTest, "", "", "Rollcall can reach this channel"
+		}, "[test] Rollcall can reach this channel"},
+		{"another script", func(m *alerts.Message) { m.About = "Wëtter 天気 🌦" }, "[down] Wëtter 天気 🌦"},
+		{"breaks", func(m *alerts.Message) { m.About = "Weather\r\nBcc: eve@example.com" }, "[down] Weather Bcc: eve@example.com"},
+		{"an encoded word", func(m *alerts.Message) { m.About = "=?utf-8?q?=0ABcc?=" }, "[down] = ?utf-8?q?=0ABcc?="},
+		{"a long name", func(m *alerts.Message) { m.About = strings.Repeat("Weather ", 40) }, "[down] " + strings.Repeat("Weather ", 24) + "…"},
 	}
 	for _, tt := range tests {
 		m := incidentMail(alerts.KindOpened, "ntc_1")
@@ -511,7 +534,7 @@ func FuzzParseSMTPURL(f *testing.F) {
 // TestMailsReadAloud holds one mail against a golden file, in both of its parts.
 func TestMailsReadAloud(t *testing.T) {
 	m := incidentMail(alerts.KindResolved, "ntc_1")
-	m.Symbol, m.Title, m.Open, m.Update, m.Changes, m.Items = "🟢", "Weather has recovered", false, "", nil, nil
+	m.Symbol, m.Title, m.State, m.Open, m.Update, m.Changes, m.Items = "🟢", "Weather has recovered", "recovered", false, "", nil, nil
 	m.Unsubscribe = "https://rollcall.example/unsubscribe/abc"
 	subject, text, html := asMailGetsIt(t, m)
 	golden(t, "testdata/email.txt", []byte("Subject: "+subject+"\n\n"+text))

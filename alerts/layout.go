@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/rollcallhq/rollcall/store"
@@ -10,30 +11,56 @@ import (
 // detail is one fact of a message: a label of ours and a stranger's text.
 type detail struct{ label, text string }
 
-// details returns the facts of m, those that help the most first.
+// details returns the facts of m, those that help the most first. Of what is over, its class and its code help nobody any more.
 func (m Message) details() []detail {
-	all := []detail{
-		{"Location", m.Location},
-		{"Failing step", m.Step},
-		{"Error", m.Said},
-		{"Class", m.Class},
-		{"Code", m.Code},
-		{"Seen from", strings.Join(m.SeenFrom, ", ")},
-		{"Also affected", strings.Join(m.Dependents, ", ")},
+	all := []detail{{"Location", m.Location}, {m.stepLabel(), m.Step}, {m.errorLabel(), m.Said}}
+	if !m.isOver() {
+		all = append(all, detail{"Class", m.Class}, detail{"Code", m.Code})
 	}
+	all = append(all, detail{"Seen from", strings.Join(m.SeenFrom, ", ")}, detail{"Also affected", strings.Join(m.Dependents, ", ")})
 	if !m.Since.IsZero() {
-		all = append(all, detail{m.sinceWhat(), stamp(m.Since)})
+		all = append(all, detail{m.sinceLabel(), stamp(m.Since)})
 	}
 	if !m.Until.IsZero() {
-		all = append(all, detail{"Until", stamp(m.Until)})
+		all = append(all, detail{"Until", stamp(m.Until) + " (" + m.Lasted + ")"})
 	}
-	kept := make([]detail, 0, len(all)+1)
-	for _, d := range append(all, detail{"URL", m.URL}) {
-		if d.text != "" {
-			kept = append(kept, d)
-		}
+	all = append(all, detail{"URL", m.URL})
+	return slices.DeleteFunc(all, func(d detail) bool { return d.text == "" })
+}
+
+// facts returns the details of m, a line each.
+func (m Message) facts() []string {
+	var facts []string
+	for _, d := range m.details() {
+		facts = append(facts, d.label+": "+d.text)
 	}
-	return kept
+	return facts
+}
+
+func (m Message) stepLabel() string {
+	if m.isOver() {
+		return "Failed at step"
+	}
+	return "Failing step"
+}
+
+func (m Message) errorLabel() string {
+	if m.isOver() {
+		return "Last error"
+	}
+	return "Error"
+}
+
+// sinceLabel says what began at Since.
+func (m Message) sinceLabel() string {
+	if m.Kind == KindService {
+		return "Offline since"
+	}
+	return "Since" // an incident may have begun with less than what it is
+}
+
+func nonEmpty(lines []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return line == "" })
 }
 
 // heading is what m says at a glance.
@@ -61,10 +88,13 @@ func (m Message) short() string {
 	return strings.Join(nonEmpty(append(append([]string{m.heading()}, m.latest()...), m.failure())), " — ")
 }
 
-// failure says in one line what fails while it does: the step, and the error in the server's own words. It is empty where the title
-// says it, and in word of an act, which changes nothing about it.
+// failure says in one line what fails while it does: the step, and the error in the server's own words, or else its class. It is
+// empty where the title says it, and in word of an act, which changes nothing about it.
 func (m Message) failure() string {
-	said := cmp.Or(m.Said, m.Class)
+	said := m.Said
+	if m.Step != "" {
+		said = cmp.Or(said, m.Class)
+	}
 	if !m.Open || m.isWordOfAnAct() || said == "" || strings.HasSuffix(m.Title, said) {
 		return ""
 	}

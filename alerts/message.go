@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -47,6 +48,9 @@ type Message struct {
 	Meaning    string // what it likely means, in a sentence
 	Update     string // what happened to the incident, in a sentence: "Acknowledged by ada."
 	Act        string // what somebody did to it, such as "acknowledged", "snoozed" or "commented"; empty when the endpoint changed
+	Calm       bool   // Update tells of a change that is none for the worse: nobody need be woken for it
+	State      string // how it stands, in a word or two: "down", "halted", "recovered"
+	About      string // name of what it is about, also where that is no endpoint: "Weather", "Ethereum (evm 1)", "Location fra"
 	Endpoint   string // name
 	URL        string // of the endpoint, keys cut out
 	Step       string // that failed, such as "tools/list"
@@ -65,6 +69,7 @@ type Message struct {
 	Acts       bool      // people may acknowledge and snooze it, where the channel has buttons
 	Acted      bool      // Update is word of what somebody did: acknowledged, snoozed, commented
 	Link       string    // where to look; an absolute URL
+	LinkText   string    // what following Link is for; empty: to look at it in this service
 	// Unsubscribe ends these messages for one recipient with one click (RFC 8058); an absolute URL, empty where there is none.
 	Unsubscribe string
 }
@@ -147,15 +152,16 @@ type locationData struct {
 // newLocationMessage words that a location lost its own network, or that it is back. The first may come from another
 // instance while it lasts, or from the location itself when it is over: it says when it began and what follows from it.
 func newLocationMessage(ev store.Event, publicURL string) Message {
-	m := Message{Kind: KindService, Symbol: "🟡", Title: oneLine(ev.Title, maxLine), Since: ev.At.UTC(), Link: link(publicURL)}
+	m := Message{Kind: KindService, Symbol: "🟡", Title: oneLine(ev.Title, maxLine), State: "offline", Since: ev.At.UTC(), Link: link(publicURL)}
 	if ev.Kind == store.EventLocationOnline {
-		m.Symbol = "🔵"
+		m.Symbol, m.State = "🔵", "online"
 	}
 	var data locationData
 	if json.Unmarshal(ev.Data, &data) != nil || data.Location == "" {
 		return m // the title says what is known
 	}
 	m.Location = oneLine(data.Location, maxLine)
+	m.About = "Location " + m.Location
 	if !data.Since.IsZero() {
 		m.Since = data.Since.UTC()
 	}
@@ -218,53 +224,20 @@ func (m Message) Text() string {
 	lines := []string{m.Symbol + " " + m.Title, m.Outcome, m.Update, m.Meaning}
 	lines = append(lines, m.lists()...)
 	lines = append(lines, m.facts()...)
-	lines = append(lines, m.Link)
+	lines = append(lines, m.whereToLook())
 	return strings.Join(nonEmpty(lines), "\n")
 }
 
-func (m Message) facts() []string {
-	facts := []string{
-		labelled("Location", m.Location),
-		labelled("Failing step", m.Step),
-		labelled("Class", m.Class),
-		labelled("Code", m.Code),
-		labelled("Error", m.Said),
-		labelled("Seen from", strings.Join(m.SeenFrom, ", ")),
-		labelled("Also affected", strings.Join(m.Dependents, ", ")),
+// whereToLook returns the link of m for those who see it as text, with what it is for where the sentences do not say it.
+func (m Message) whereToLook() string {
+	if m.Link == "" || m.LinkText == "" {
+		return m.Link
 	}
-	if !m.Since.IsZero() {
-		facts = append(facts, labelled(m.sinceWhat(), stamp(m.Since)))
-	}
-	if !m.Until.IsZero() {
-		facts = append(facts, labelled("Until", stamp(m.Until)+" ("+m.Lasted+")"))
-	}
-	return append(facts, labelled("URL", m.URL))
+	return m.LinkText + ": " + m.Link
 }
 
-// sinceWhat says what began at Since.
-func (m Message) sinceWhat() string {
-	if m.Kind == KindService {
-		return "Offline since"
-	}
-	return "Since" // an incident may have begun with less than what it is
-}
-
-func labelled(label, text string) string {
-	if text == "" {
-		return ""
-	}
-	return label + ": " + text
-}
-
-func nonEmpty(lines []string) []string {
-	kept := make([]string, 0, len(lines))
-	for _, line := range lines {
-		if line != "" {
-			kept = append(kept, line)
-		}
-	}
-	return kept
-}
+// linkText says what the link of m is for.
+func (m Message) linkText() string { return cmp.Or(m.LinkText, "Open in Rollcall") }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 MST") }
 

@@ -22,12 +22,13 @@ func NewDigest(ds []store.Delivery, publicURL string) Message {
 	worst := NewMessage(ds[0], publicURL)
 	m := Message{
 		Kind: KindDigest, ID: ds[0].Notice.ID, Severity: worst.Severity, Symbol: worst.Symbol, Open: worst.Open,
-		Title: digestTitle(ds), Since: worst.Since, Link: link(publicURL, "incidents"),
+		Since: worst.Since, Link: link(publicURL, "incidents"),
 	}
 	s := ds[0].Subscription
 	public := s != nil && s.Public()
+	m.Title = digestTitle(ds, public)
 	if public {
-		m.Link = link(publicURL, "status")
+		m.Link, m.LinkText = link(publicURL, "status"), seeHowItStands
 	}
 	for _, d := range ds[:min(len(ds), maxListed)] {
 		one := NewMessage(d, publicURL)
@@ -60,27 +61,47 @@ func gravity(d store.Delivery) int {
 	return at
 }
 
-// digestTitle counts: "23 incidents: 21 down, 1 degraded, 1 over".
-func digestTitle(ds []store.Delivery) string {
-	counts := map[string]int{}
+// digestTitle counts, in the order of ds: "21 endpoints down, 6 gated, 3 over", or "24 incidents: 21 down, 2 halted, 1 over" where some
+// are of no single endpoint, or not about how it answers.
+func digestTitle(ds []store.Delivery, public bool) string {
+	counts, states := map[string]int{}, []string(nil)
+	what, recovered := "endpoint", true
 	for _, d := range ds {
-		if d.Incident.ResolvedAt != nil {
-			counts["over"]++
-			continue
+		t := newTopic(d)
+		t.public = public
+		if !t.ofEndpoint() {
+			what = "incident"
 		}
-		counts[string(d.Incident.Severity)]++
+		state := t.state()
+		recovered = recovered && state == "recovered"
+		if !t.open() {
+			state = "over"
+		}
+		if counts[state]++; counts[state] == 1 {
+			states = append(states, state)
+		}
 	}
-	if counts["over"] == len(ds) {
-		if len(ds) == 1 {
-			return "1 incident is over"
-		}
-		return counted(int64(len(ds)), "incident") + " are over"
+	all := counted(int64(len(ds)), what)
+	switch {
+	case recovered:
+		return all + plural(len(ds), " has", " have") + " recovered"
+	case counts["over"] == len(ds):
+		return counted(int64(len(ds)), "incident") + plural(len(ds), " is", " are") + " over"
 	}
 	var parts []string
-	for _, what := range []string{"down", "gated", "unknown", "degraded", "over"} {
-		if n := counts[what]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, what))
-		}
+	for _, state := range states {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[state], state))
 	}
-	return counted(int64(len(ds)), "incident") + ": " + strings.Join(parts, ", ")
+	if what == "endpoint" {
+		parts[0] = counted(int64(counts[states[0]]), what) + " " + states[0]
+		return strings.Join(parts, ", ")
+	}
+	return all + ": " + strings.Join(parts, ", ")
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }

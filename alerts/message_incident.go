@@ -28,7 +28,7 @@ func NewMessage(d store.Delivery, publicURL string) Message {
 	t := newTopic(d)
 	m := Message{
 		Kind: t.kind(), ID: d.Notice.ID, Incident: t.ID, Severity: string(t.Severity), Open: t.open(), Acts: t.acts(),
-		Symbol:   t.symbol(),
+		Symbol: t.symbol(), State: t.state(), About: t.about(),
 		Endpoint: oneLine(d.Endpoint.Name, maxLine),
 		URL:      oneLine(probe.RedactURL(d.Endpoint.URL), maxURL),
 		Step:     oneLine(t.Cause.Step, maxLine),
@@ -70,7 +70,10 @@ func (t topic) say(m Message) Message {
 		m.Title = t.title("")
 		m.Update = "Nobody has acknowledged it within " + inWords(t.due().Sub(t.OpenedAt)) + "."
 	default:
-		m.Title = t.title("")
+		m.Title, m.Calm = t.title(""), m.Kind == KindUpdated && t.calm()
+		if t.otherwise() {
+			m.Title = t.title(" still")
+		}
 		m.Update, m.Act = t.update()
 		m.Acted = m.Kind == KindUpdated && slices.Contains([]string{"acknowledged", "snoozed", "commented"}, m.Act)
 	}
@@ -226,6 +229,19 @@ func (t topic) symbol() string {
 
 func (t topic) lasted() string { return inWords(t.ResolvedAt.Sub(t.StartedAt)) }
 
+// calm reports whether the one notice there is tells of a change that is none for the worse.
+func (t topic) calm() bool {
+	if t.entry == nil || len(t.notices) > 1 {
+		return false
+	}
+	return t.otherwise() || t.entry.Kind == store.EntrySeverity && t.Severity != t.Worst
+}
+
+// otherwise reports whether it is as bad as it was, and of another cause.
+func (t topic) otherwise() bool {
+	return t.entry != nil && t.entry.Kind == store.EntryCause && t.kind() == KindUpdated
+}
+
 // maxSaid bounds what somebody of the team wrote, in characters. The whole of it stands where the link leads.
 const maxSaid = 500
 
@@ -262,9 +278,11 @@ func (t topic) update() (sentenced, act string) {
 	case store.EntrySeverity:
 		return t.turned(e.At), ""
 	case store.EntryCause:
-		return "It fails in another way since " + e.At.UTC().Format("15:04 MST") + ".", ""
+		return "It has failed in another way since " + e.At.UTC().Format("15:04 MST") + ".", ""
 	case store.EntryJoined:
-		return sentence("One more is in it", text), ""
+		if text != "" {
+			return "It affects " + text + ".", ""
+		}
 	case store.EntryOpened:
 		if t.Kind == store.IncidentManual {
 			return text, ""

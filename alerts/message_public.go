@@ -7,13 +7,16 @@ import (
 	"github.com/rollcallhq/rollcall/store"
 )
 
+// seeHowItStands is what a link of a message to the public is for: who follows it need not know this service by name.
+const seeHowItStands = "See how it stands"
+
 // NewPublicMessage words a delivery for somebody from the public who has subscribed: what it is about, how it stands, since when
 // and for how long, and what the team says to everybody. There is nothing in it that a status page does not show: no class, host,
 // step, location or word of a server, and no name of who did what.
 func NewPublicMessage(d store.Delivery, publicURL string) Message {
 	t := newTopic(d)
 	t.Cause, t.SeenFrom, t.public = probe.Failure{}, nil, true
-	m := Message{Kind: KindUpdated, ID: d.Notice.ID, Endpoint: oneLine(d.Endpoint.Name, maxLine), Link: link(publicURL, "status")}
+	m := Message{Kind: KindUpdated, ID: d.Notice.ID, Endpoint: oneLine(d.Endpoint.Name, maxLine), Link: link(publicURL, "status"), LinkText: seeHowItStands}
 	if d.Endpoint.Slug != "" {
 		m.Link = link(publicURL, "status", d.Endpoint.Slug)
 	}
@@ -22,6 +25,7 @@ func NewPublicMessage(d store.Delivery, publicURL string) Message {
 		return m
 	}
 	m.Kind, m.Incident, m.Severity, m.Open = t.kind(), t.ID, string(t.Severity), t.open()
+	m.State, m.About = t.state(), t.about()
 	m.Symbol, m.Since, m.Update = t.symbol(), t.StartedAt.UTC(), t.publicUpdate()
 	if m.Kind == KindEscalation || m.Kind == KindReminder {
 		m.Kind = KindUpdated

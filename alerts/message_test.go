@@ -86,10 +86,19 @@ func openings() []saying {
 		{"opened wants credentials", team(failing(store.StatusGated, "initialize", probe.ClassAuthRequired, 401, "unauthorized"), nil, store.NoticeOpened)},
 		{"opened turned away", team(failing(store.StatusGated, "tools/list", probe.ClassAuthForbidden, 403, "insufficient_scope"), nil, store.NoticeOpened)},
 		{"credential rejected", team(failing(store.StatusGated, "initialize", probe.ClassCredentialRejected, 401, "invalid_token"), nil, store.NoticeOpened)},
-		{"chain lag", team(failing(store.StatusDown, "eth_getBlockByNumber", probe.ClassHeadBehind, 0, "29,500 blocks behind geth-1, geth-2 and 2 more"), nil, store.NoticeOpened)},
+		{"chain lag", ofNode(failing(store.StatusDown, "eth_getBlockByNumber", probe.ClassHeadBehind, 0, "29,500 blocks behind geth-1, geth-2 and 2 more"), store.NoticeOpened)},
+		{"chain lag of a few blocks", ofNode(failing(store.StatusDegraded, "eth_getBlockByNumber", probe.ClassHeadLagging, 0, "12 blocks behind geth-1 and geth-2"), store.NoticeOpened)},
 		{"opened by a hostile server", alerts.NewMessage(delivery(hostile(), mocking(), store.NoticeOpened), publicURL)},
 		{"opened and worse by the time it is told", team(outage(), after(2, store.EntrySeverity, "", ""), store.NoticeOpened, store.NoticeUpdated)},
 	}
+}
+
+// ofNode words a delivery about a node of a chain.
+func ofNode(i store.Incident, kinds ...store.NoticeKind) alerts.Message {
+	e := weather()
+	e.ID, e.Slug, e.Name, e.URL = "ep_2", "geth-3", "geth-3", "https://geth-3.example/"
+	i.EndpointID, i.Subject, i.Slug = e.ID, e.ID, e.Slug
+	return alerts.NewMessage(delivery(i, e, kinds...), publicURL)
 }
 
 func updates() []saying {
@@ -104,6 +113,8 @@ func updates() []saying {
 	escalation.Notice.DueAt = epoch.Add(10*time.Minute + 6*time.Second)
 	flapping := outage()
 	flapping.Flapping = true
+	unjudged := delivery(failing(store.StatusUnknown, "initialize", probe.ClassRateLimited, 429, "Too Many Requests"), weather(), store.NoticeReminder)
+	unjudged.Notice.DueAt = epoch.Add(3 * time.Hour)
 	return []saying{
 		{"got worse", team(outage(), after(8, store.EntrySeverity, "", ""), store.NoticeUpdated)},
 		{"got better", team(better, after(8, store.EntrySeverity, "", ""), store.NoticeUpdated)},
@@ -115,6 +126,7 @@ func updates() []saying {
 		{"reopened", team(outage(), after(9, store.EntryReopened, "ada", "not yet"), store.NoticeUpdated)},
 		{"reopened because it got worse", team(outage(), after(9, store.EntryReopened, "", "worse than when it was declared over"), store.NoticeOpened)},
 		{"reminder", alerts.NewMessage(reminder, publicURL)},
+		{"reminder of what cannot be judged", alerts.NewMessage(unjudged, publicURL)},
 		{"escalation", alerts.NewMessage(escalation, publicURL)},
 		{"flapping", team(flapping, after(40, store.EntryFlapping, "", ""), store.NoticeFlapping)},
 		{"flapping as it opens", team(flapping, after(0, store.EntryFlapping, "", ""), store.NoticeOpened, store.NoticeFlapping)},
@@ -158,6 +170,7 @@ func otherKinds() []saying {
 		{"certificate renewed", team(over(expiring), nil, store.NoticeResolved)},
 		{"credential expiring", team(token, nil, store.NoticeOpened)},
 		{"chain halted", without(chain, after(0, store.EntryOpened, "", "geth-1"), store.NoticeOpened)},
+		{"chain still halted", without(chain, nil, store.NoticeReminder)},
 		{"chain halted for one more", without(chain, after(4, store.EntryJoined, "", "geth-2"), store.NoticeOpened)},
 		{"chain moves again", without(over(chain), nil, store.NoticeResolved)},
 		{"location without network", without(location, nil, store.NoticeOpened)},
@@ -169,6 +182,10 @@ func otherKinds() []saying {
 		{"manual over", without(ended(manual, 2*time.Hour, store.ResolutionManual), after(120, store.EntryResolved, "ada", "The cable is whole."), store.NoticeResolved)},
 		{"digest", alerts.NewDigest(storm(30), publicURL)},
 		{"digest of the end", alerts.NewDigest(storm(30)[27:], publicURL)},
+		{"digest of several kinds", alerts.NewDigest([]store.Delivery{
+			delivery(outage(), weather(), store.NoticeOpened), delivery(chain, store.Endpoint{}, store.NoticeOpened),
+			delivery(expiring, weather(), store.NoticeOpened), delivery(over(location), store.Endpoint{}, store.NoticeOpened),
+		}, publicURL)},
 	}
 }
 
@@ -203,7 +220,16 @@ func ofEvents(t *testing.T) []saying {
 		}, store.Endpoint{}, publicURL)},
 		{"location event without data", words(bare, store.Endpoint{}, publicURL)},
 		{"test", alerts.NewTestMessage(store.Channel{Name: "ops"}, publicURL)},
+		{"question", question(publicURL + "/status/confirm?token=t")},
+		{"question of who is asked already", question("")},
 	}
+}
+
+// question is what somebody from the public is asked who subscribes.
+func question(confirmURL string) alerts.Message {
+	m := alerts.NewQuestion(confirmURL, publicURL+"/status/subscription?token=t")
+	m.ID = "ask_1"
+	return m
 }
 
 func inPublic() []saying {
@@ -510,7 +536,7 @@ func hostile() store.Incident {
 func failing(severity store.Status, step string, class probe.Class, code int, message string) store.Incident {
 	return store.Incident{
 		ID: "inc_1", Kind: store.IncidentEndpoint, Subject: "ep_1", EndpointID: "ep_1", Slug: "weather", Severity: severity, Worst: severity,
-		StartedAt: epoch, OpenedAt: epoch.Add(6 * time.Second),
+		StartedAt: epoch, OpenedAt: epoch.Add(6 * time.Second), SeenFrom: []string{"ams"},
 		Cause: probe.Failure{Step: step, Class: class, Code: code, Message: message},
 	}
 }

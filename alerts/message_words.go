@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/rollcallhq/rollcall/probe"
@@ -47,6 +48,43 @@ func (t topic) named() string {
 	return "An endpoint"
 }
 
+// about returns the name of what a mail is about, which stays the same while what is said of it changes.
+func (t topic) about() string {
+	switch t.Kind {
+	case store.IncidentExpiring:
+		return t.named()
+	case store.IncidentObjective:
+		return t.named() + ": " + t.objective()
+	}
+	return t.subject()
+}
+
+// states says how a kind of incident stands while it is open, and once it has ended by itself. Those of other kinds are as severe as
+// they are.
+var states = map[store.IncidentKind]struct{ open, over string }{
+	store.IncidentExpiring:  {"expiring", "renewed"},
+	store.IncidentObjective: {"burning budget", "no longer burning budget"},
+	store.IncidentChain:     {"halted", "moving again"},
+	store.IncidentLocation:  {"offline", "online"},
+	store.IncidentEndpoint:  {"", "recovered"},
+}
+
+// state says how it stands in a word or two.
+func (t topic) state() string {
+	switch {
+	case t.open():
+		if t.public && t.Severity == store.StatusGated {
+			return "restricted" // as predicate says
+		}
+		return cmp.Or(states[t.Kind].open, string(t.Severity))
+	case t.Resolution == store.ResolutionPaused:
+		return "paused"
+	case t.Resolution == store.ResolutionManual:
+		return "over"
+	}
+	return cmp.Or(states[t.Kind].over, "over")
+}
+
 // title says what is the matter: "Weather is down". still is a word to be put in, with the space before it.
 func (t topic) title(still string) string {
 	switch t.Kind {
@@ -58,7 +96,10 @@ func (t topic) title(still string) string {
 		}
 	}
 	verb, rest, _ := strings.Cut(t.predicate(), " ")
-	if still != "" && verb != "is" && verb != "cannot" {
+	switch {
+	case still != "" && verb == "has":
+		verb = "is" // still halted
+	case still != "" && verb != "is":
 		return t.subject() + still + " " + verb + " " + rest
 	}
 	return t.subject() + " " + verb + still + " " + rest
@@ -90,6 +131,12 @@ func (t topic) predicate() string {
 		return "has halted"
 	case store.IncidentLocation:
 		return "is without its network"
+	}
+	switch t.Cause.Class {
+	case probe.ClassHeadBehind:
+		return "is far behind its chain"
+	case probe.ClassHeadLagging:
+		return "is behind its chain"
 	}
 	switch t.Severity {
 	case store.StatusDegraded:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/rollcallhq/rollcall/store"
@@ -71,38 +72,40 @@ func ntfyWords(m Message, c store.Channel) ntfyMessage {
 	words.Message = fitBytes(words.Message, ntfyMaxMessage)
 	if m.Link != "" && len(m.Link) <= ntfyMaxLink {
 		words.Click = m.Link
-		words.Actions = []ntfyAction{{"view", "Open in Rollcall", m.Link}}
+		words.Actions = []ntfyAction{{"view", m.linkText(), m.Link}}
 	}
 	return words
 }
 
 // ntfyText is plain text: without the flag for Markdown, phones make nothing of it but links.
 func ntfyText(m Message) string {
-	lines := append(m.story(), m.lists()...)
-	for _, d := range m.details() {
-		lines = append(lines, d.label+": "+d.text)
-	}
+	lines := slices.Concat(m.story(), m.lists(), m.facts())
 	if len(lines) == 0 {
 		return m.heading() // an empty message would read "triggered"
 	}
 	return defuse(strings.Join(lines, "\n"))
 }
 
-// ntfyTags are words below a notification. Those that name an emoji would be shown as one, before the title.
+// ntfyTags are words below a notification. Those that name an emoji would be shown as one, before the title. "down" below a recovery
+// reads as if it were not one, and below a change for no worse as if it were another outage.
 func ntfyTags(m Message) []string {
-	var tags []string
-	for _, tag := range []string{m.Severity, m.Class} {
-		if isNtfyTag(tag) && !m.isOver() { // "down" below a recovery reads as if it were not one
-			tags = append(tags, tag)
-		}
+	tags := []string{m.Severity, m.Class}
+	switch {
+	case m.isOver():
+		return nil
+	case m.Calm:
+		tags = tags[1:]
 	}
-	return tags
+	return slices.DeleteFunc(tags, func(tag string) bool { return !isNtfyTag(tag) })
 }
 
 var isNtfyTag = regexp.MustCompile(`^[a-z0-9_]{2,64}$`).MatchString
 
-// ntfyPriority is 5, which keeps on ringing, to 1, which is not even shown at once. 3 is the default.
+// ntfyPriority is 5, which keeps on ringing, to 1, which is not even shown at once. 3 is the default, and 2 makes no sound.
 func ntfyPriority(m Message) int {
+	if m.Calm {
+		return 2
+	}
 	switch m.Kind {
 	case KindResolved, KindCalmed, KindService, KindContract, KindTest:
 		return 3

@@ -1,9 +1,11 @@
 package alerts
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,7 +72,7 @@ type opsgenieAlert struct {
 func (o *Opsgenie) create(ctx context.Context, c store.Channel, m Message) error {
 	alert := opsgenieAlert{
 		Message: fit(titleAndFailure(m), 130), Alias: opsgenieAlias(m), Description: fit(opsgenieDescription(m), 15000),
-		Tags: opsgenieTags(m), Details: opsgenieDetails(m), Entity: fit(m.Endpoint, 512), Source: opsgenieSource,
+		Tags: opsgenieTags(m), Details: opsgenieDetails(m), Entity: fit(cmp.Or(m.Endpoint, m.About), 512), Source: opsgenieSource,
 		Priority: opsgeniePriority(m),
 	}
 	if own, ok := ownWords(m, c); ok {
@@ -164,11 +166,7 @@ func opsgenieThrottled(a answer) (wait time.Duration) {
 }
 
 func opsgenieDescription(m Message) string {
-	lines := append(m.story(), m.lists()...)
-	for _, d := range m.details() {
-		lines = append(lines, d.label+": "+d.text)
-	}
-	return strings.Join(nonEmpty(append(lines, m.Link)), "\n")
+	return strings.Join(nonEmpty(slices.Concat(m.story(), m.lists(), m.facts(), []string{m.whereToLook()})), "\n")
 }
 
 func opsgenieTags(m Message) []string {

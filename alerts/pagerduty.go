@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -79,7 +80,7 @@ func (p *PagerDuty) enqueue(ctx context.Context, c store.Channel, action string,
 	if action == "trigger" {
 		event.Payload, event.Client, event.ClientURL = pagerDutyAlert(m, c), "Rollcall", m.Link
 		if m.Link != "" {
-			event.Links = []pagerDutyLink{{m.Link, "Open in Rollcall"}}
+			event.Links = []pagerDutyLink{{m.Link, m.linkText()}}
 		}
 	}
 	a, err := p.caller.ask(ctx, "PagerDuty", http.MethodPost, base(c, "https://events.pagerduty.com")+"/v2/enqueue", "", event)
@@ -129,7 +130,7 @@ func pagerDutyAlert(m Message, c store.Channel) *pagerDutyPayload {
 	}
 	payload := &pagerDutyPayload{
 		Summary: fit(summary, 1024), Source: fit(source(m), 255), Severity: pagerDutySeverity(m),
-		Component: fit(m.Endpoint, 255), Class: fit(m.Class, 255), Details: details,
+		Component: fit(cmp.Or(m.Endpoint, m.About), 255), Class: fit(m.Class, 255), Details: details,
 	}
 	if !m.Since.IsZero() {
 		payload.Timestamp = m.Since.UTC().Format(time.RFC3339)
@@ -164,10 +165,7 @@ func source(m Message) string {
 	if u, err := url.Parse(m.URL); err == nil && u.Hostname() != "" {
 		return u.Hostname()
 	}
-	if m.Endpoint != "" {
-		return m.Endpoint
-	}
-	return "Rollcall"
+	return cmp.Or(m.Endpoint, m.About, "Rollcall")
 }
 
 // pagerDutySeverity is one of critical, error, warning and info. Many incidents at once are as bad as the worst of them, and what

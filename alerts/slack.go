@@ -137,9 +137,15 @@ var ofAnIncident = map[Kind]bool{
 	KindOpened: true, KindUpdated: true, KindReminder: true, KindEscalation: true, KindFlapping: true, KindCalmed: true, KindResolved: true,
 }
 
-// aloud are the kinds whose reply is shown in the channel too: they are there to be noticed, and an update in place makes
-// no sound. An opening is among them because one with a message to update is an incident that opened again.
-var aloud = map[Kind]bool{KindOpened: true, KindReminder: true, KindEscalation: true}
+// aloud reports whether the reply is shown in the channel too: what is there to be noticed, since an update in place makes no
+// sound. An opening with a message to update is of an incident that opened again.
+func aloud(m Message) bool {
+	switch m.Kind {
+	case KindOpened, KindReminder, KindEscalation:
+		return true
+	}
+	return m.Kind == KindUpdated && m.Open && !m.Calm && !m.Acted
+}
 
 func (b bot) post(ctx context.Context, w slackWords) (Receipt, error) {
 	var receipt Receipt
@@ -176,7 +182,7 @@ func (b bot) update(ctx context.Context, channel, ts string, w slackWords) error
 // reply says in the thread what happened. That it cannot be said there at all is no failure: the update has said it.
 func (b bot) reply(ctx context.Context, channel, ts string, m Message) error {
 	options := append(textOptions(slackReply(m)), slack.MsgOptionTS(ts))
-	if aloud[m.Kind] {
+	if aloud(m) {
 		options = append(options, slack.MsgOptionBroadcast())
 	}
 	_, _, err := b.api.PostMessageContext(ctx, channel, options...)

@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -40,7 +41,7 @@ func slackBlocks(m Message, buttons ...slack.BlockElement) []slack.Block {
 	blocks = append(blocks, listed(m.Changes, func(change string) string { return unformatted(fitted(change, 900)) })...)
 	blocks = append(blocks, listed(m.Items, slackItem)...)
 	if m.Said != "" {
-		blocks = append(blocks, section("*Error*\n```"+code(fitted(m.Said, maxSection-100))+"```"))
+		blocks = append(blocks, section("*"+m.errorLabel()+"*\n```"+code(fitted(m.Said, maxSection-100))+"```"))
 	}
 	if len(buttons) > 0 {
 		blocks = append(blocks, slack.NewActionBlock("rollcall", buttons...))
@@ -91,17 +92,19 @@ func slackFields(m Message) []*slack.TextBlockObject {
 		}
 	}
 	add("Location", inlineCode(m.Location))
-	add("Failing step", inlineCode(m.Step))
-	add(m.sinceWhat(), slackTime(m.Since))
-	add("Class", inlineCode(m.Class))
+	add(m.stepLabel(), inlineCode(m.Step))
+	add(m.sinceLabel(), slackTime(m.Since))
 	add("Until", slackTime(m.Until))
-	add("Code", inlineCode(m.Code))
+	if !m.isOver() { // as in details
+		add("Class", inlineCode(m.Class))
+		add("Code", inlineCode(m.Code))
+	}
 	add("Seen from", enumerated(m.SeenFrom, inlineCode))
 	return fields
 }
 
 func slackFooter(m Message) string {
-	return strings.Join(nonEmpty([]string{inlineCode(m.URL), slackLink(m.Link, "Open in Rollcall")}), " · ")
+	return strings.Join(nonEmpty([]string{inlineCode(m.URL), slackLink(m.Link, m.linkText())}), " · ")
 }
 
 func slackItem(i Item) string {
@@ -163,19 +166,20 @@ func slackText(m Message) string {
 	address := m.Link
 	m.Link = ""
 	text := unformatted(fitted(m.Text(), maxText))
-	if link := slackLink(address, address); link != "" {
+	if link := slackLink(address, cmp.Or(m.LinkText, address)); link != "" {
 		text += "\n" + link
 	}
 	return text
 }
 
-// slackReply returns what happened, for the thread of the incident's message.
+// slackReply returns what happened, for the thread of the incident's message. A notification shows it without that message, and so
+// does the channel: it says of what.
 func slackReply(m Message) string {
-	lines := slices.Compact(nonEmpty([]string{m.Update, m.Outcome}))
-	if len(lines) == 0 {
-		lines = []string{m.Title}
+	lines := []string{"*" + unformatted(fitted(m.heading(), 700)) + "*"}
+	for _, line := range slices.Compact(nonEmpty([]string{m.Update, m.Outcome, m.failure()})) {
+		lines = append(lines, unformatted(fitted(line, 700)))
 	}
-	return unformatted(fitted(strings.Join(lines, "\n"), maxSection))
+	return strings.Join(lines, "\n")
 }
 
 func section(text string) slack.Block { return slack.NewSectionBlock(mrkdwn(text), nil, nil) }

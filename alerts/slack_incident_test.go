@@ -44,6 +44,9 @@ func TestEveryKindFindsItsPlaceInSlack(t *testing.T) {
 	announcement.Severity, announcement.Acted, announcement.Update = "notice", false, "We have found the cause."
 	over := resolution()
 	over.Incident = "inc_1"
+	calm := told(alerts.KindUpdated, "Weather is degraded", "It was down before.")
+	calm.Calm = true
+	const why = "\ntools/list: Internal error: database is locked"
 
 	tests := []struct {
 		message alerts.Message
@@ -53,15 +56,16 @@ func TestEveryKindFindsItsPlaceInSlack(t *testing.T) {
 		aloud   bool   // the reply is shown in the channel too
 		reply   string
 	}{
-		{told(alerts.KindOpened, "Weather is down", ""), "update thread", "post", "webhook", true, "Weather is down"},
-		{told(alerts.KindUpdated, "Weather is down", "It was degraded before."), "update thread", "post", "webhook", false, "It was degraded before."},
-		{acknowledged(), "update thread", "", "", false, "Acknowledged by ada."},
-		{announcement, "update thread", "post", "webhook", false, "We have found the cause."},
-		{told(alerts.KindReminder, "Weather is still down", "Down for 2 hours."), "update thread", "post", "webhook", true, "Down for 2 hours."},
-		{told(alerts.KindEscalation, "Weather is down", "Nobody has acknowledged it."), "update thread", "post", "webhook", true, "Nobody has acknowledged it."},
-		{told(alerts.KindFlapping, "Weather comes and goes", ""), "update thread", "post", "webhook", false, "Weather comes and goes"},
-		{told(alerts.KindCalmed, "Weather has calmed", "No change for an hour."), "update thread", "post", "webhook", false, "No change for an hour."},
-		{over, "update thread", "post", "webhook", false, "Recovered after 12 minutes 4 seconds."},
+		{told(alerts.KindOpened, "Weather is down", ""), "update thread", "post", "webhook", true, "*🔴 Weather is down*" + why},
+		{told(alerts.KindUpdated, "Weather is down", "It was degraded before."), "update thread", "post", "webhook", true, "*🔴 Weather is down*\nIt was degraded before." + why},
+		{calm, "update thread", "post", "webhook", false, "*🔴 Weather is degraded*\nIt was down before." + why},
+		{acknowledged(), "update thread", "", "", false, "*🔴 Weather is down*\nAcknowledged by ada."},
+		{announcement, "update thread", "post", "webhook", true, "*🔴 Weather is down*\nWe have found the cause." + why},
+		{told(alerts.KindReminder, "Weather is still down", "Down for 2 hours."), "update thread", "post", "webhook", true, "*🔴 Weather is still down*\nDown for 2 hours." + why},
+		{told(alerts.KindEscalation, "Weather is down", "Nobody has acknowledged it."), "update thread", "post", "webhook", true, "*🔴 Weather is down*\nNobody has acknowledged it." + why},
+		{told(alerts.KindFlapping, "Weather comes and goes", ""), "update thread", "post", "webhook", false, "*🔴 Weather comes and goes*" + why},
+		{told(alerts.KindCalmed, "Weather has calmed", "No change for an hour."), "update thread", "post", "webhook", false, "*🔴 Weather has calmed*\nNo change for an hour." + why},
+		{over, "update thread", "post", "webhook", false, "*🟢 Weather has recovered*\nRecovered after 12 minutes 4 seconds."},
 		{alerts.Message{Kind: alerts.KindDigest, Symbol: "🔴", Title: "25 incidents"}, "post", "post", "webhook", false, ""},
 		{alerts.Message{Kind: alerts.KindContract, Symbol: "🟠", Title: "Tools"}, "post", "post", "webhook", false, ""},
 		{alerts.Message{Kind: alerts.KindBudget, Symbol: "🟠", Title: "Budget"}, "post", "post", "webhook", false, ""},
@@ -146,7 +150,11 @@ func TestTheMessageOfAnIncidentShowsHowItStands(t *testing.T) {
 	for _, m := range slack.Thread(ts) {
 		thread = append(thread, m.Text)
 	}
-	if diff := cmp.Diff(thread, []string{"Down for 2 hours.", "Acknowledged by ada.", "Recovered after 12 minutes 4 seconds."}); diff != "" {
+	want := []string{
+		"*🔴 Weather is still down*\nDown for 2 hours.\ntools/list: Internal error: database is locked",
+		"*🔴 Weather is down*\nAcknowledged by ada.", "*🟢 Weather has recovered*\nRecovered after 12 minutes 4 seconds.",
+	}
+	if diff := cmp.Diff(thread, want); diff != "" {
 		t.Errorf("thread (-got +want):\n%s", diff)
 	}
 }

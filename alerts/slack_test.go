@@ -82,7 +82,7 @@ func TestABotUpdatesItsMessageAndRepliesWithTheLength(t *testing.T) {
 	if diff := cmp.Diff(got, want, cmpopts.IgnoreFields(alertstest.Message{}, "Text", "Blocks", "Form")); diff != "" {
 		t.Fatalf("messages (-got +want):\n%s", diff)
 	}
-	if got, want := got[2].Text, "Recovered after 12 minutes 4 seconds."; got != want {
+	if got, want := got[2].Text, "*🟢 Weather has recovered*\nRecovered after 12 minutes 4 seconds."; got != want {
 		t.Errorf("reply = %q, want %q", got, want)
 	}
 	for _, m := range got {

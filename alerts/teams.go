@@ -100,7 +100,7 @@ func teamsWords(m Message, c store.Channel) teamsMessage {
 		card.Body = append(card.Body, teamsLines(m)...)
 	}
 	if m.Link != "" && len(m.Link) <= teamsMaxLine {
-		card.Actions = []teamsAction{{"Action.OpenUrl", "Open in Rollcall", m.Link}}
+		card.Actions = []teamsAction{{"Action.OpenUrl", m.linkText(), m.Link}}
 	}
 	message := teamsMessage{Type: "message", Summary: fit(m.short(), 300), Attachments: []teamsAttachment{
 		{ContentType: "application/vnd.microsoft.card.adaptive", Content: card},

@@ -57,6 +57,7 @@ type telegramMessage struct {
 	Text      string         `json:"text"`
 	ParseMode string         `json:"parse_mode,omitempty"`
 	Previews  map[string]any `json:"link_preview_options"`
+	Silent    bool           `json:"disable_notification,omitempty"`
 	Reply     map[string]any `json:"reply_parameters,omitempty"`
 }
 
@@ -85,7 +86,7 @@ func (t telegramChat) edit(ctx context.Context, ref string, m Message) error {
 
 // say replies, also where the message is gone.
 func (t telegramChat) say(ctx context.Context, ref string, m Message) error {
-	reply := telegramMessage{Chat: t.c.Settings["chat_id"], Topic: t.topic}
+	reply := telegramMessage{Chat: t.c.Settings["chat_id"], Topic: t.topic, Silent: m.Calm}
 	if chat, id, ok := telegramRef(ref); ok {
 		reply.Chat = chat
 		reply.Reply = map[string]any{"message_id": id, "allow_sending_without_reply": true}
@@ -240,7 +241,7 @@ func telegramLink(m Message) string {
 	if m.Link == "" || len(m.Link) > 1000 {
 		return ""
 	}
-	return "\n<a href=\"" + html.EscapeString(m.Link) + "\">Open in Rollcall</a>"
+	return "\n<a href=\"" + html.EscapeString(m.Link) + "\">" + telegramText(m.linkText()) + "</a>"
 }
 
 // telegramText returns text in which Telegram finds no tags, no names and no addresses.

@@ -20,9 +20,9 @@ var errGone = errors.New("the message is gone")
 // deliver brings m to a threaded chat:
 //
 //	an incident's opening, and whatever belongs to no incident ── post
-//	a reminder ── say
+//	a reminder, an escalation ── say
 //	what somebody did ── edit
-//	a change, its end ── edit, say; or post, when there is nothing to edit
+//	a change, its end, its beginning anew ── edit, say; or post, when there is nothing to edit
 //
 // A message that comes again after a crash edits the same once more, and its short word may stand there twice.
 func deliver(ctx context.Context, chat threaded, ref string, m Message) (Receipt, error) {
@@ -33,9 +33,9 @@ func deliver(ctx context.Context, chat threaded, ref string, m Message) (Receipt
 		return posted(chat.post(ctx, m))
 	}
 	switch m.Kind {
-	case KindReminder:
+	case KindReminder, KindEscalation:
 		return Receipt{Ref: ref}, chat.say(ctx, ref, m)
-	case KindUpdated, KindFlapping, KindCalmed, KindResolved:
+	case KindOpened, KindUpdated, KindFlapping, KindCalmed, KindResolved:
 		return edited(ctx, chat, ref, m)
 	}
 	return posted(chat.post(ctx, m))

@@ -36,7 +36,7 @@ func everything(kind alerts.Kind) alerts.Message {
 	at := time.Date(2026, time.November, 21, 8, 0, 0, 0, time.UTC)
 	return alerts.Message{
 		Kind: kind, ID: "ntc_1", Incident: "inc_1", Severity: "down", Open: true, Symbol: "🔴", Title: "Weather is down", Meaning: "It is gone.",
-		Update: "Acknowledged by ada.", Act: "acknowledged", Endpoint: "Weather", URL: "https://weather.example/mcp", Step: "tools/list",
+		State: "down", About: "Weather", Update: "Acknowledged by ada.", Act: "acknowledged", Endpoint: "Weather", URL: "https://weather.example/mcp", Step: "tools/list",
 		Class: "rpc_error", Code: "-32603", Said: "<b>database</b> is locked & \u2028", Location: "fra", SeenFrom: []string{"fra", "iad"},
 		Dependents: []string{"Travel"}, Since: at, Until: at.Add(724 * time.Second), Lasted: "12 minutes 4 seconds",
 		Outcome: "Recovered after 12 minutes 4 seconds.", Changes: []string{"breaking: forecast: the tool is gone"},

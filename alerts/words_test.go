@@ -22,10 +22,12 @@ import (
 // wordsRead are the sayings that are read in every channel, in the order in which they stand in its golden file.
 var wordsRead = []string{
 	"opened", "opened with others behind it", "opened late", "opened degraded", "opened unknown", "got worse", "got better", "another cause",
-	"acknowledged", "snoozed", "comment", "reopened because it got worse", "reminder", "escalation", "flapping", "calmed", "resolved",
-	"resolved by a pause", "resolved by hand", "resolved with its opening", "digest of the end", "digest", "tools changed", "certificate expiring",
-	"certificate renewed", "credential expiring", "credential rejected", "chain lag", "chain halted", "objective burning", "channel broken",
-	"manual opened", "test", "public opened", "public comment", "public resolved",
+	"acknowledged", "snoozed", "comment", "reopened", "reopened because it got worse", "reminder", "escalation", "flapping", "calmed", "resolved",
+	"resolved by a pause", "resolved by hand", "resolved with its opening", "digest of the end", "digest", "digest of several kinds", "tools changed",
+	"certificate expiring", "certificate renewed", "credential expiring", "credential rejected", "chain lag", "chain halted",
+	"chain halted for one more", "chain moves again", "location without network", "objective burning", "objective no longer burning",
+	"channel broken", "manual opened", "manual over", "test", "public opened", "public comment", "public resolved", "public digest",
+	"question", "question of who is asked already",
 }
 
 // TestWordsInEveryChannel holds what every type of channel is sent for a message against one golden file for the type: the requests as
@@ -41,14 +43,16 @@ func TestWordsInEveryChannel(t *testing.T) {
 			var file strings.Builder
 			for _, name := range wordsRead {
 				m, ok := said[name]
-				public := strings.HasPrefix(name, "public ")
+				public := strings.HasPrefix(name, "public ") || strings.HasPrefix(name, "question")
 				switch {
 				case !ok:
 					t.Fatalf("there is no saying %q", name)
 				case public && !ofThePublic(spec.Type), m.Kind == alerts.KindDigest && pages(spec.Type):
 					continue
 				case public:
-					m.Unsubscribe = publicURL + "/status/unsubscribe?token=t"
+					if m.Incident != "" {
+						m.Unsubscribe = publicURL + "/status/unsubscribe?token=t"
+					}
 				}
 				opening := alerts.Message{}
 				switch {
@@ -64,6 +68,55 @@ func TestWordsInEveryChannel(t *testing.T) {
 		})
 	}
 }
+
+// TestWordsSayInEveryChannelWhatHelps looks for what somebody needs who is woken: in an opening what it is, since when, who sees it, which step
+// fails, the error in the server's own words, what it likely means, and where to look; in what follows of what it is, what happened, and the
+// error while it lasts.
+func TestWordsSayInEveryChannelWhatHelps(t *testing.T) {
+	said := map[string]alerts.Message{}
+	for _, s := range sayings(t) {
+		said[s.name] = s.message
+	}
+	for _, spec := range store.ChannelSpecs() {
+		holds := func(name string, opening alerts.Message, words ...string) {
+			t.Helper()
+			sent := unescaped(asItGetsThere(t, spec.Type, opening, said[name]))
+			for _, word := range append(words, said[name].Endpoint) {
+				if !strings.Contains(sent, unescaped(word)) {
+					t.Errorf("%s: %s does not say %q:\n%s", spec.Type, name, word, sent)
+				}
+			}
+		}
+		for _, name := range []string{"opened", "credential rejected", "chain lag", "chain halted", "certificate expiring"} {
+			m := said[name]
+			holds(name, alerts.Message{}, m.Title, since(spec.Type), m.SeenFrom[0], m.Step, m.Said, m.Meaning, m.Link)
+		}
+		for _, name := range []string{"got worse", "another cause", "reminder", "escalation", "flapping", "reopened", "reopened because it got worse"} {
+			holds(name, said["opened"], said[name].Update, said[name].Said)
+		}
+		holds("tools changed", alerts.Message{}, append(said["tools changed"].Changes, said["tools changed"].Title, said["tools changed"].Link)...)
+		if spec.Type != store.ChannelPagerDuty { // whose events of an end hold nothing but the key
+			holds("resolved", said["opened"], said["resolved"].Lasted)
+		}
+		if !pages(spec.Type) {
+			holds("digest", alerts.Message{}, said["digest"].Title, said["digest"].Items[19].Title, said["digest"].Update, said["digest"].Link)
+		}
+	}
+}
+
+// since is when the sayings began, as a type of channel writes it.
+func since(of store.ChannelType) string {
+	switch of {
+	case store.ChannelSlack, store.ChannelDiscord: // which show it in the reader's own zone
+		return fmt.Sprint(epoch.Unix())
+	case store.ChannelWebhook:
+		return "2026-11-21T08:00:00.000Z"
+	}
+	return "2026-11-21 08:00:00 UTC"
+}
+
+// unescaped takes away what channels put in front of the marks in a text.
+func unescaped(text string) string { return strings.NewReplacer(`\`, "", "\u2060", "").Replace(text) }
 
 // ofThePublic reports whether somebody from the public can subscribe with a channel of a type.
 func ofThePublic(t store.ChannelType) bool {
