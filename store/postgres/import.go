@@ -60,15 +60,15 @@ func (im *Import) claim(ctx context.Context) (err error) {
 	if _, err := im.conn.Exec(ctx, `SET statement_timeout = 0`); err != nil {
 		return explain("claim the target", err)
 	}
-	// The bound is kept between the questions, not by the context of one: that a question was cut short says nothing.
-	end := time.NewTimer(importPatience)
-	defer end.Stop()
+	ctx, cancel := context.WithTimeout(ctx, importPatience)
+	defer cancel()
 	tick := time.NewTicker(importPatience / 50)
 	defer tick.Stop()
 	for {
 		var free bool
 		err := im.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(lockCopy)).Scan(&free)
-		if err != nil {
+		// A question may be cut short a moment before ctx says so itself.
+		if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
 			return explain("claim the target", err)
 		}
 		if free {
@@ -76,10 +76,8 @@ func (im *Import) claim(ctx context.Context) (err error) {
 		}
 		select {
 		case <-tick.C:
-		case <-end.C:
-			return fmt.Errorf("%w: another copy into it is under way", ErrOccupied)
 		case <-ctx.Done():
-			return explain("claim the target", ctx.Err())
+			return fmt.Errorf("%w: another copy into it is under way", ErrOccupied)
 		}
 	}
 }
