@@ -29,7 +29,7 @@ func newImport(t testing.TB, url string) *postgres.Import {
 func TestOneImportAtATime(t *testing.T) {
 	url := storetest.Postgres(t)
 	first := newImport(t, url)
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if second, err := postgres.NewImport(ctx, url); err == nil {
 		second.Close()
