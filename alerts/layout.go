@@ -53,7 +53,7 @@ func (m Message) errorLabel() string {
 
 // sinceLabel says what began at Since.
 func (m Message) sinceLabel() string {
-	if m.Kind == KindService {
+	if m.Kind == KindService && m.State != "" {
 		return "Offline since"
 	}
 	return "Since" // an incident may have begun with less than what it is
@@ -85,7 +85,7 @@ func (i Item) line() string {
 // short says in one line how an incident stands, for people who have the whole message before them already or see no more than
 // this, as on a locked phone.
 func (m Message) short() string {
-	return strings.Join(nonEmpty(append(append([]string{m.heading()}, m.latest()...), m.failure())), " — ")
+	return strings.Join(nonEmpty([]string{m.heading(), m.latest(), m.failure()}), " — ")
 }
 
 // failure says in one line what fails while it does: the step, and the error in the server's own words, or else its class. It is
@@ -104,11 +104,12 @@ func (m Message) failure() string {
 // isOver reports whether m tells of nothing but what has ended: nobody is to be woken for that.
 func (m Message) isOver() bool { return !m.Open && (m.Incident != "" || m.Kind == KindDigest) }
 
-func (m Message) latest() []string {
-	if m.Outcome != "" {
-		return []string{m.Outcome}
+// latest is the sentence that m is for: how it ended, or what happened.
+func (m Message) latest() string {
+	if m.isWordOfAnAct() {
+		return m.Update
 	}
-	return nonEmpty([]string{m.Update})
+	return cmp.Or(m.Outcome, m.Update)
 }
 
 // ownWords returns the text of the channel's template in place of what m would say, fit for a message, and whether there is

@@ -84,7 +84,8 @@ func mattermostWords(m Message, c store.Channel) mattermostPost {
 	for _, line := range m.lists() {
 		lists = append(lists, "- "+mattermostText(fit(line, 300)))
 	}
-	attachment.Text = strings.Join(fitLines(lists, mattermostMaxLists), "\n")
+	lists = fitLines(lists, mattermostMaxLists)
+	attachment.Text = strings.Join(lists, "\n")
 	for size(attachment) > mattermostMaxProps && len(lists) > 0 {
 		lists = lists[:len(lists)-1]
 		attachment.Text = strings.Join(append(lists[:len(lists):len(lists)], "…"), "\n")

@@ -100,6 +100,7 @@ func newEventMessage(ev store.Event, e store.Endpoint, publicURL string) Message
 	m := Message{
 		Kind:     KindContract,
 		Symbol:   symbols[ev.Severity],
+		Since:    happened(ev),
 		Endpoint: oneLine(e.Name, maxLine),
 		URL:      oneLine(probe.RedactURL(e.URL), maxURL),
 		Link:     link(publicURL, "endpoints", e.Slug),
@@ -122,10 +123,18 @@ func newEventMessage(ev store.Event, e store.Endpoint, publicURL string) Message
 	return m
 }
 
+// happened returns when an event happened, zero where that is not known.
+func happened(ev store.Event) time.Time {
+	if ev.At.IsZero() {
+		return time.Time{}
+	}
+	return ev.At.UTC()
+}
+
 // newBrokenMessage words that nothing more is sent to a channel: the others say so.
 func newBrokenMessage(ev store.Event, publicURL string) Message {
 	m := Message{
-		Kind: KindService, Symbol: "🟠", Title: oneLine(ev.Title, maxLine), Link: link(publicURL, "channels"),
+		Kind: KindService, Symbol: "🟠", Title: oneLine(ev.Title, maxLine), Since: happened(ev), Link: link(publicURL, "channels"),
 		Meaning: "Nothing more is sent there until somebody corrects it and saves it. What waits is sent then.",
 	}
 	var data struct {
@@ -152,7 +161,7 @@ type locationData struct {
 // newLocationMessage words that a location lost its own network, or that it is back. The first may come from another
 // instance while it lasts, or from the location itself when it is over: it says when it began and what follows from it.
 func newLocationMessage(ev store.Event, publicURL string) Message {
-	m := Message{Kind: KindService, Symbol: "🟡", Title: oneLine(ev.Title, maxLine), State: "offline", Since: ev.At.UTC(), Link: link(publicURL)}
+	m := Message{Kind: KindService, Symbol: "🟡", Title: oneLine(ev.Title, maxLine), State: "offline", Since: happened(ev), Link: link(publicURL)}
 	if ev.Kind == store.EventLocationOnline {
 		m.Symbol, m.State = "🔵", "online"
 	}

@@ -34,7 +34,7 @@ func NewDigest(ds []store.Delivery, publicURL string) Message {
 		one := NewMessage(d, publicURL)
 		item := Item{Symbol: one.Symbol, Title: one.Title, Said: one.Said, Link: one.Link}
 		if !one.Open {
-			item.Title, item.Said = one.Title+" after "+one.Lasted, ""
+			item.Title, item.Said = one.Title+either(one.Kind == KindResolved, " after ", " for ")+one.Lasted, ""
 		}
 		m.Items = append(m.Items, item)
 		if one.Open && one.Since.Before(m.Since) {
@@ -84,9 +84,9 @@ func digestTitle(ds []store.Delivery, public bool) string {
 	all := counted(int64(len(ds)), what)
 	switch {
 	case recovered:
-		return all + plural(len(ds), " has", " have") + " recovered"
+		return all + either(len(ds) == 1, " has", " have") + " recovered"
 	case counts["over"] == len(ds):
-		return counted(int64(len(ds)), "incident") + plural(len(ds), " is", " are") + " over"
+		return counted(int64(len(ds)), "incident") + either(len(ds) == 1, " is", " are") + " over"
 	}
 	var parts []string
 	for _, state := range states {
@@ -99,9 +99,9 @@ func digestTitle(ds []store.Delivery, public bool) string {
 	return all + ": " + strings.Join(parts, ", ")
 }
 
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
+func either(is bool, this, that string) string {
+	if is {
+		return this
 	}
-	return many
+	return that
 }

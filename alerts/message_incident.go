@@ -80,11 +80,9 @@ func (t topic) say(m Message) Message {
 	m.Meaning = t.meaning() // also with an act: where one message is changed, it is all that people see
 	if !m.Open {
 		// Delivery was held up for so long that the incident is over; a second message says how it ended.
-		m.Title, m.Symbol = t.past(), t.symbol()
+		m.Title, m.Symbol, m.Outcome = t.past(), t.endSymbol(), "It ended after "+m.Lasted+"."
 		if m.Kind == KindOpened {
 			m.Outcome = "This message comes late: it ended after " + m.Lasted + "."
-		} else if !m.Acted {
-			m.Outcome = "It ended after " + m.Lasted + "."
 		}
 	}
 	return m
@@ -92,17 +90,15 @@ func (t topic) say(m Message) Message {
 
 // resolved words the end of an incident, and where its opening waits as well, both.
 func (t topic) resolved(m Message) Message {
-	m.Symbol = "🟢"
+	m.Symbol = t.endSymbol()
 	switch {
 	case t.Resolution == store.ResolutionPaused:
-		m.Symbol = "⚪"
 		m.Title = t.name() + " was paused while it " + t.pastPredicate()
 		m.Outcome = "It had been so for " + m.Lasted + " and is not watched until somebody resumes it."
 		if t.Severity == store.StatusDown && t.ofEndpoint() {
 			m.Outcome = "It had been down for " + m.Lasted + " and is not watched until somebody resumes it."
 		}
 	case t.Resolution == store.ResolutionManual && t.Kind != store.IncidentManual:
-		m.Symbol = "⚪"
 		m.Title = t.subject() + ": " + t.closer() + " says that it is over"
 		m.Outcome = t.closed("Declared over", m.Lasted) + " Checks go on, and it is opened again if it gets worse."
 		return m
@@ -114,7 +110,7 @@ func (t topic) resolved(m Message) Message {
 		m.Title = t.name() + " has calmed and is well"
 		m.Outcome = "It came and went for " + m.Lasted + " and has been well for an hour since."
 	default:
-		m.Title, m.Outcome = t.recovery(), t.recovered()+" after "+m.Lasted+"."
+		m.Title, m.Outcome = t.recovery(), t.recovered(m.Lasted)
 	}
 	if t.unheard() {
 		m.Title = t.past() + ", and it is over"
@@ -225,6 +221,14 @@ func (t topic) symbol() string {
 		return "⚪"
 	}
 	return "🔴"
+}
+
+// endSymbol is green where it is well, and neither that nor red where nobody can tell.
+func (t topic) endSymbol() string {
+	if t.Resolution == store.ResolutionRecovered || t.Kind == store.IncidentManual {
+		return "🟢"
+	}
+	return "⚪"
 }
 
 func (t topic) lasted() string { return inWords(t.ResolvedAt.Sub(t.StartedAt)) }

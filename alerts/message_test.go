@@ -158,7 +158,7 @@ func otherKinds() []saying {
 	burning := alerts.ObjectiveIncident(weather(), store.Objective{Name: "availability", Target: 99.9, Days: 30}, 14.93, true, epoch)
 	burning.ID = "inc_1"
 	manual := of(store.IncidentManual, failing(store.StatusDegraded, "", "", 0, ""))
-	manual.Title, manual.Subject, manual.EndpointID = "Slow answers in Europe", "manual/inc_1", ""
+	manual.Title, manual.Subject, manual.EndpointID, manual.SeenFrom = "Slow answers in Europe", "manual/inc_1", "", nil
 	without := func(i store.Incident, entry *store.Entry, kind store.NoticeKind) alerts.Message {
 		d := delivery(i, store.Endpoint{}, kind)
 		d.Entry = entry
@@ -215,7 +215,7 @@ func ofEvents(t *testing.T) []saying {
 		{"location online again", words(online, store.Endpoint{}, publicURL)},
 		{"location with a strange name offline", words(strange, store.Endpoint{}, "")},
 		{"channel broken", words(store.Event{
-			Kind: store.EventChannelBroken, Severity: "warning", Title: "Channel ops is broken",
+			At: epoch, Kind: store.EventChannelBroken, Severity: "warning", Title: "Channel ops is broken",
 			Data: []byte(`{"channel": "ch_1", "reason": "the webhook was removed or switched off: make another one (no_service)"}`),
 		}, store.Endpoint{}, publicURL)},
 		{"location event without data", words(bare, store.Endpoint{}, publicURL)},
@@ -365,7 +365,7 @@ func event(t *testing.T, title string, more int, changes ...probe.Change) store.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return store.Event{Kind: store.EventContractChanged, Severity: string(changes[0].Rank), Title: title, Data: data}
+	return store.Event{At: epoch, Kind: store.EventContractChanged, Severity: string(changes[0].Rank), Title: title, Data: data}
 }
 
 // asSlackGetsIt returns text and blocks of a message as they came over the wire.

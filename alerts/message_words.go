@@ -191,14 +191,19 @@ func (t topic) recovery() string {
 	return t.subject() + " has recovered"
 }
 
-func (t topic) recovered() string {
+// recovered says how long it lasted.
+func (t topic) recovered(lasted string) string {
 	switch t.Kind {
 	case store.IncidentExpiring:
-		return "Replaced"
-	case store.IncidentEndpoint:
-		return "Recovered"
+		return "It was replaced " + lasted + " after the first warning."
+	case store.IncidentObjective:
+		return "It had burned too fast for " + lasted + "."
+	case store.IncidentChain:
+		return "It had stood still for " + lasted + "."
+	case store.IncidentLocation:
+		return "It had been without for " + lasted + "."
 	}
-	return "Over"
+	return "Recovered after " + lasted + "."
 }
 
 // objective returns the name of the objective that an incident is about.

@@ -71,9 +71,12 @@ const rudeness = "@everyone @channel @here @ada <!channel> <@123> <https://evil.
 	"**bold** _it_ ~~no~~ `code` ``` # <b>b</b> & &amp; <at>ada</at> #tag $x$ ![i](https://evil.example/i.png) www.evil.example שלום "
 
 // rude is an incident in which every text is hostile and as long as a text gets, with a digest's and a contract's lists.
-func rude() alerts.Message {
+func rude() alerts.Message { return filled(rudeness, "&<é🔥\\_*") }
+
+// filled is such an incident, whose texts begin in one way and go on in another.
+func filled(begin, filler string) alerts.Message {
 	m := incident()
-	long := func(n int) string { return string([]rune(rudeness + strings.Repeat("&<é🔥\\_*", n))[:n]) }
+	long := func(n int) string { return string([]rune(begin + strings.Repeat(filler, n))[:n]) }
 	m.Title, m.Endpoint, m.Step, m.Said, m.Class = long(400), long(200), long(200), long(500), long(200)
 	m.Location, m.URL, m.Update, m.Meaning, m.Outcome = long(200), long(300), long(500), long(500), long(300)
 	for range 50 {
@@ -209,6 +212,8 @@ func channels(t *testing.T) map[string]struct {
 	}
 }
 
+// TestEveryServiceTakesTheRudestMessageOfEveryKind sends what is as long as a text gets, in whatever counts the most, to servers that
+// refuse what breaks the limits of the real ones.
 func TestEveryServiceTakesTheRudestMessageOfEveryKind(t *testing.T) {
 	kinds := []alerts.Kind{
 		alerts.KindOpened, alerts.KindUpdated, alerts.KindReminder, alerts.KindEscalation, alerts.KindFlapping, alerts.KindCalmed,
@@ -216,16 +221,21 @@ func TestEveryServiceTakesTheRudestMessageOfEveryKind(t *testing.T) {
 	}
 	for name, row := range channels(t) {
 		t.Run(name, func(t *testing.T) {
-			ref := ""
-			for _, kind := range kinds {
-				m := rude()
-				m.Kind, m.Title = kind, string(kind)+m.Title
-				receipt, err := row.sender.Send(t.Context(), row.channel, ref, m)
-				if err != nil || receipt.Passed && kind != alerts.KindCalmed {
-					t.Errorf("%s: receipt %+v, error %v", kind, receipt, err)
-				}
-				if kind == alerts.KindOpened {
-					ref = receipt.Ref
+			for filler, worst := range map[string]alerts.Message{
+				"rude": rude(), "two code units": filled("", "🔥"), "three bytes": filled("", "警"), "escapes": filled("", "&"),
+				"more escapes": filled("", `\_`), "quotes": filled("", `"`), "families": filled("", "👩‍👩‍👧‍👦"), "accents": filled("é", "\u0301"),
+			} {
+				ref := ""
+				for _, kind := range kinds {
+					m := worst
+					m.Kind, m.Title = kind, string(kind)+m.Title
+					receipt, err := row.sender.Send(t.Context(), row.channel, ref, m)
+					if err != nil || receipt.Passed && kind != alerts.KindCalmed {
+						t.Errorf("%s, %s: receipt %+v, error %v", filler, kind, receipt, err)
+					}
+					if kind == alerts.KindOpened {
+						ref = receipt.Ref
+					}
 				}
 			}
 			for _, r := range row.service.Requests() {
@@ -342,4 +352,61 @@ func TestWordOfAnActIsPassedOverWhereAMessageCannotBeChanged(t *testing.T) {
 func jsonOf(v any) (string, error) {
 	data, err := json.Marshal(v)
 	return string(data), err
+}
+
+// TestAChangeForNoWorseMakesNoSound holds where a service has a way to be quiet that a change of the cause, or for the better, takes it, and
+// that one for the worse does not.
+func TestAChangeForNoWorseMakesNoSound(t *testing.T) {
+	said := map[string]alerts.Message{}
+	for _, s := range sayings(t) {
+		said[s.name] = s.message
+	}
+	quiet := map[string]string{"Discord": `"flags":4100`, "Telegram": `"disable_notification":true`, "ntfy": `"priority":2`}
+	rows := channels(t)
+	for service, mark := range quiet {
+		row := rows[service]
+		opened, err := row.sender.Send(t.Context(), row.channel, "", said["opened"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]bool{"another cause": true, "got better": true, "got worse": false, "reopened": false, "reminder": false} {
+			before := len(row.service.Requests())
+			if _, err := row.sender.Send(t.Context(), row.channel, opened.Ref, said[name]); err != nil {
+				t.Fatal(err)
+			}
+			sent := row.service.Requests()[before:]
+			if got := strings.Contains(string(sent[len(sent)-1].Body), mark); got != want {
+				t.Errorf("%s makes no sound in %s: %t, want %t: %s", name, service, got, want, sent[len(sent)-1].Body)
+			}
+		}
+	}
+}
+
+// TestWhatOpensAgainTurnsRedWhereItIsAndIsSaid holds that chats tell one story of an incident: its message, edited, and a word behind it.
+func TestWhatOpensAgainTurnsRedWhereItIsAndIsSaid(t *testing.T) {
+	rows := channels(t)
+	again := word(alerts.KindOpened, "Weather is down", "Opened again by ada: not yet.")
+	again.Act = "reopened"
+	for service, how := range map[string]string{"Discord": "PATCH POST", "Telegram": "POST POST"} {
+		row, ref := rows[service], ""
+		var sent []alertstest.Request
+		for _, m := range []alerts.Message{incident(), recovery(), again} {
+			before := len(row.service.Requests())
+			receipt, err := row.sender.Send(t.Context(), row.channel, ref, m)
+			if err != nil || ref != "" && receipt.Ref != ref {
+				t.Fatalf("%s: receipt %+v, error %v", service, receipt, err)
+			}
+			ref, sent = receipt.Ref, row.service.Requests()[before:]
+		}
+		var methods []string
+		for _, r := range sent {
+			methods = append(methods, r.Method)
+			if body := string(r.Body); !strings.Contains(body, "🔴 Weather is down") || !strings.Contains(body, "Opened again by ada: not yet.") {
+				t.Errorf("%s is sent %s", service, body)
+			}
+		}
+		if got := strings.Join(methods, " "); got != how {
+			t.Errorf("%s is sent %s, want %s", service, got, how)
+		}
+	}
 }

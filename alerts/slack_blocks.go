@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -175,11 +174,8 @@ func slackText(m Message) string {
 // slackReply returns what happened, for the thread of the incident's message. A notification shows it without that message, and so
 // does the channel: it says of what.
 func slackReply(m Message) string {
-	lines := []string{"*" + unformatted(fitted(m.heading(), 700)) + "*"}
-	for _, line := range slices.Compact(nonEmpty([]string{m.Update, m.Outcome, m.failure()})) {
-		lines = append(lines, unformatted(fitted(line, 700)))
-	}
-	return strings.Join(lines, "\n")
+	lines := []string{"*" + unformatted(fitted(m.heading(), 700)) + "*", unformatted(fitted(m.latest(), 700)), unformatted(fitted(m.failure(), 700))}
+	return strings.Join(nonEmpty(lines), "\n")
 }
 
 func section(text string) slack.Block { return slack.NewSectionBlock(mrkdwn(text), nil, nil) }
