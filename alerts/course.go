@@ -125,17 +125,7 @@ func (c course) tellFirst(i *store.Incident, before store.Status) []store.Notice
 	if len(c.endpoint.DependsOn) > 0 {
 		due = due.Add(behindParent)
 	}
-	notices := c.notices(store.NoticeOpened, i.Told, due)
-	if every := c.endpoint.Alerting.RemindEvery; every > 0 {
-		notices = append(notices, c.notices(store.NoticeReminder, i.Told, c.at.Add(every))...)
-	}
-	known := slices.Clone(i.Told)
-	for _, step := range c.endpoint.Alerting.Escalation {
-		later := without(step.Channels, known)
-		notices = append(notices, c.notices(store.NoticeEscalation, later, c.at.Add(step.After))...)
-		known = append(known, later...)
-	}
-	return notices
+	return append(c.notices(store.NoticeOpened, i.Told, due), c.endpoint.Alerting.Ahead(i.Told, c.at)...)
 }
 
 // notices returns one for each of the channels.
@@ -145,12 +135,6 @@ func (c course) notices(kind store.NoticeKind, channels []string, due time.Time)
 		notices = append(notices, store.Notice{ChannelID: channel, Kind: kind, CreatedAt: c.at, DueAt: due})
 	}
 	return notices
-}
-
-// without returns the ids that are not among the known ones, each once.
-func without(ids, known []string) []string {
-	rest := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(known, id) })
-	return slices.Compact(slices.Sorted(slices.Values(rest)))
 }
 
 // heard returns the channels that have heard of an incident: those that were told of the opening, and those of the steps whose

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -72,9 +73,13 @@ type Acted struct {
 }
 
 // Take returns what an act makes of an incident, worked out without a database. Conflict when it makes no sense: what is over
-// can only be commented on and reopened, what is open not be reopened.
+// can only be commented on and reopened, what is open not be reopened, and what ends by itself neither: the next look at it would
+// undo that.
 func (i Incident) Take(a Act) (Acted, error) {
 	open := i.ResolvedAt == nil
+	if i.Kind.EndsByItself() && (a.Kind == ActReopen || a.Kind == ActResolve && open) {
+		return Acted{}, Conflict{"act", "is of no use: an incident of this kind begins and ends by itself: acknowledge or snooze it"}
+	}
 	if !open && a.Kind != ActComment && a.Kind != ActReopen {
 		return Acted{}, Conflict{"act", "comes too late: the incident is over; reopen it first"}
 	}
@@ -107,4 +112,45 @@ func (i Incident) Take(a Act) (Acted, error) {
 		out.Incident.AcknowledgedAt, out.Incident.AcknowledgedBy, out.Incident.SnoozedUntil = nil, "", nil
 	}
 	return out, nil
+}
+
+// Notices returns what the team's channels are told of an act. about are the endpoints that the incident is about.
+func (a Acted) Notices(about []Endpoint) []Notice {
+	i, at := a.Incident, a.Entry.At
+	notices := NoticesOf(i, a.Kind, nil, at)
+	for k := range notices {
+		notices[k].EntryID = a.Entry.ID
+	}
+	if a.Entry.Kind != EntryReopened || i.Kind != IncidentEndpoint {
+		return notices
+	}
+	for _, e := range about {
+		for _, n := range e.ahead(i, at) {
+			n.ID, n.IncidentID = NewID("ntc"), i.ID
+			notices = append(notices, n)
+		}
+	}
+	return notices
+}
+
+// ahead returns what reminds of an incident that is open again, or escalates it. What nobody was told of is told by the next
+// check, if at all, unless there are only the channels of later steps: see Course of package alerts.
+func (e Endpoint) ahead(i Incident, at time.Time) []Notice {
+	if len(i.Told) == 0 && (len(e.Channels) > 0 || !e.Alerting.Tells(i.Severity)) {
+		return nil
+	}
+	first := slices.DeleteFunc(slices.Clone(i.Told), func(id string) bool { return !slices.Contains(e.Channels, id) })
+	return e.Alerting.Ahead(first, at)
+}
+
+// Telling returns what those who have subscribed hear of an act: the end, that it is open again, and what is said in public.
+func (a Acted) Telling(about []Endpoint) Telling {
+	t := Telling{
+		Incident: a.Incident, Endpoints: about, Told: a.Incident.Tells(about), Anew: a.Entry.Kind == EntryReopened,
+		EntryID: a.Entry.ID, At: a.Entry.At,
+	}
+	if a.Kind == NoticeResolved || t.Anew || a.Entry.Public && a.Entry.Text != "" {
+		t.Kind = a.Kind
+	}
+	return t
 }

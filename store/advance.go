@@ -160,32 +160,53 @@ type Amended struct {
 
 // paused returns what becomes of the incidents of an endpoint that is no longer judged. Objectives are judged elsewhere.
 func (s *Standing) paused(after Endpoint, at time.Time) []Turn {
-	var turns []Turn
-	end := func(i Incident) {
-		i = *Resolve(i, at, time.Time{}, ResolutionPaused)
-		turns = append(turns, Turn{
-			EndpointID: after.ID, At: at, Incident: i,
-			Entries: []Entry{{At: at, Kind: EntryResolved, Text: "the endpoint was paused"}},
-			Notices: NoticesOf(i, NoticeResolved, after.Channels, at), Tells: NoticeResolved, Told: true, Withdraw: true,
-		})
-	}
+	var ended []Incident
 	if s.Open != nil {
-		end(*s.Open)
+		ended = append(ended, *s.Open)
 	}
 	for _, i := range s.Others {
 		if i.Kind == IncidentExpiring {
-			end(i)
+			ended = append(ended, i)
 		}
 	}
-	for i := range turns {
-		turns[i].enroll()
-	}
-	return append(turns, Depart(s, ResolutionPaused, at)...)
+	turns := s.end(ended, ResolutionPaused, "the endpoint was paused", after.Channels, at)
+	return append(turns, s.depart(ResolutionPaused, at)...)
 }
 
-// Depart returns how an endpoint leaves the shared incidents that it is in, because nobody asks it any more.
-func Depart(s *Standing, how Resolution, at time.Time) []Turn {
+// Remove returns what becomes of the incidents of an endpoint that somebody removes: they end, and whoever heard of them hears it.
+func Remove(s *Standing, at time.Time) []Turn {
 	at = Stamp(at)
+	var ended []Incident
+	if s.Open != nil {
+		ended = append(ended, *s.Open)
+	}
+	for _, i := range s.Others {
+		if !i.Kind.Shared() {
+			ended = append(ended, i)
+		}
+	}
+	turns := s.end(ended, ResolutionRemoved, "the endpoint was removed", nil, at)
+	return append(turns, s.depart(ResolutionRemoved, at)...)
+}
+
+// end returns how incidents of an endpoint end because nobody watches it any more. Channels beside those that were told hear it too.
+func (s *Standing) end(incidents []Incident, how Resolution, why string, channels []string, at time.Time) []Turn {
+	var turns []Turn
+	for _, i := range incidents {
+		i = *Resolve(i, at, time.Time{}, how)
+		t := Turn{
+			EndpointID: s.Endpoint.ID, At: at, Incident: i,
+			Entries: []Entry{{At: at, Kind: EntryResolved, Text: why}},
+			Notices: NoticesOf(i, NoticeResolved, channels, at), Tells: NoticeResolved, Told: true, Withdraw: true,
+		}
+		t.enroll()
+		turns = append(turns, t)
+	}
+	return turns
+}
+
+// depart returns how an endpoint leaves the shared incidents that it is in, because nobody asks it any more.
+func (s *Standing) depart(how Resolution, at time.Time) []Turn {
 	var turns []Turn
 	for _, i := range s.Others {
 		if !i.Kind.Shared() {

@@ -46,6 +46,30 @@ func (a Alerting) Tells(severity Status) bool {
 	return slices.Contains(a.Notify, severity)
 }
 
+// Ahead returns what is kept ahead when an incident opens, or is open again: what reminds the channels that hear of it first, and
+// what tells those of later steps. Of the notices, ChannelID, Kind and times are filled in.
+func (a Alerting) Ahead(first []string, at time.Time) []Notice {
+	var notices []Notice
+	keep := func(kind NoticeKind, id string, after time.Duration) {
+		notices = append(notices, Notice{ChannelID: id, Kind: kind, CreatedAt: at, DueAt: at.Add(after)})
+	}
+	if a.RemindEvery > 0 {
+		for _, id := range first {
+			keep(NoticeReminder, id, a.RemindEvery)
+		}
+	}
+	known := slices.Clone(first)
+	for _, step := range a.Escalation {
+		for _, id := range slices.Sorted(slices.Values(step.Channels)) {
+			if !slices.Contains(known, id) {
+				keep(NoticeEscalation, id, step.After)
+				known = append(known, id)
+			}
+		}
+	}
+	return notices
+}
+
 // clone returns a copy that can be edited without a change to a.
 func (a Alerting) clone() Alerting {
 	a.Notify, a.Escalation = slices.Clone(a.Notify), slices.Clone(a.Escalation)

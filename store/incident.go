@@ -17,7 +17,7 @@ type Incident struct {
 	EndpointID string // empty for those of a chain or a location, and for manual ones
 	Slug       string // of the endpoint, filled in by reads, as are Name and Public
 	Name       string
-	Public     bool // of the endpoint; of a manual incident, always
+	Public     bool // of the endpoint; of a chain, of any that is in it; of a manual incident, always
 	// Endpoints are the ids of those in it, where it may have several; of one that is over, of all that ever were. Filled in by
 	// reads, in order, and given to Store.Raise.
 	Endpoints []string
@@ -77,6 +77,16 @@ func SubjectOfLocation(name string) string { return "location/" + name }
 // Shared reports whether several endpoints may be in an incident of this kind: each joins and leaves, and with the last it ends.
 func (k IncidentKind) Shared() bool { return k == IncidentChain }
 
+// EndsByItself reports whether an incident of this kind is opened again by the next look at what it is about, for as long as that
+// is so: then nobody can declare it over.
+func (k IncidentKind) EndsByItself() bool {
+	switch k {
+	case IncidentExpiring, IncidentObjective, IncidentChain, IncidentLocation:
+		return true
+	}
+	return false
+}
+
 // Snoozed reports whether nobody is to be reminded at a time.
 func (i Incident) Snoozed(at time.Time) bool {
 	return i.SnoozedUntil != nil && at.Before(*i.SnoozedUntil)
@@ -90,6 +100,8 @@ const (
 	ResolutionRecovered Resolution = "recovered"
 	ResolutionPaused    Resolution = "paused" // somebody paused the endpoint
 	ResolutionManual    Resolution = "manual" // somebody said that it is over
+	// ResolutionRemoved: somebody removed the endpoint. What is kept of its incident names it as the title.
+	ResolutionRemoved Resolution = "removed"
 )
 
 // IncidentStatus selects open or resolved incidents.
@@ -107,7 +119,7 @@ type IncidentFilter struct {
 	Status     IncidentStatus
 	Kinds      []IncidentKind
 	Subject    string
-	PublicOnly bool      // manual ones, and those of public endpoints
+	PublicOnly bool      // manual ones, those of public endpoints, and of chains that a public endpoint is in
 	Since      time.Time // open then, or started since
 	Limit      int
 	Cursor     string

@@ -52,8 +52,8 @@ type Delivery struct {
 	// Dependents are the names of endpoints that stand behind Endpoint and whose own opening waits for it.
 	Dependents []string
 	// BehindUntil is when the last of the endpoints that Endpoint stands behind was up again, of those that were down (an incident
-	// about the endpoint itself, severity or worst down) when Incident opened or within a minute after; the time of the lease while
-	// one still is. Zero: none was. One that is no longer down, but not up either, counts from when its incident changed.
+	// about the endpoint itself, severity or worst down, that openings wait for: see Store.LeaseNotices) when Incident opened or
+	// within a minute after; the time of the lease while one still is. Zero: none was. One that is no longer down, but not up either, counts from when its incident changed.
 	BehindUntil  time.Time
 	Channel      Channel
 	Subscription *Subscription // nil when Channel is one of the team's

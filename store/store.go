@@ -30,8 +30,8 @@ type Store interface {
 	// to the judge.
 	UpdateEndpoint(ctx context.Context, slug string, change func(*Endpoint) error) (Endpoint, error)
 	// DeleteEndpoint removes the endpoint and all its history. Maintenances and subscriptions do not name it any more: those that
-	// named nothing else cover nothing from then on. Its open incidents end (ResolutionRemoved); those that somebody is still to
-	// hear of are kept, as about no endpoint and with its name as their title.
+	// named nothing else cover nothing from then on. Its open incidents end (ResolutionRemoved); those that somebody has
+	// heard of and is to hear more of are kept, as about no endpoint and with its name as their title.
 	DeleteEndpoint(ctx context.Context, slug string) error
 	Endpoint(ctx context.Context, slug string) (Overview, error)
 	// Endpoints lists by name, without regard to case, then id.

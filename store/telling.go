@@ -2,6 +2,7 @@ package store
 
 import (
 	"crypto/sha256"
+	"net/url"
 	"slices"
 	"time"
 )
@@ -62,6 +63,8 @@ func (t Telling) hears(l Listener) NoticeKind {
 		return ""
 	case l.Heard && !t.Anew:
 		return t.Kind
+	case l.Heard:
+		return NoticeOpened // who heard that it was over hears that it is not
 	case l.Severities == nil && !t.Told, l.Severities != nil && !slices.Contains(l.Severities, t.Incident.Severity):
 		return ""
 	}
@@ -116,11 +119,21 @@ func (s Subscription) Address() string {
 	return s.Channel.Value("channel")
 }
 
-// AddressHash returns the form in which databases compare the addresses of subscriptions, without regard to case: a hash, because
-// a URL may be a secret.
+// AddressHash returns the form in which databases compare the addresses of subscriptions: a hash, because a URL may be a secret.
+// Case plays no part but behind the host of a URL, where another case is another address.
 func AddressHash(address string) []byte {
-	sum := sha256.Sum256([]byte(Fold(CleanText(address))))
+	sum := sha256.Sum256([]byte(foldAddress(CleanText(address))))
 	return sum[:]
+}
+
+// foldAddress returns an address in one spelling: RFC 3986 §6.2.2.1 for a URL. A fragment is not sent.
+func foldAddress(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return Fold(address)
+	}
+	u.Scheme, u.Host, u.Fragment, u.RawFragment = Fold(u.Scheme), Fold(u.Host), "", ""
+	return u.String()
 }
 
 // Audience says who sees a channel: the team, or nobody but the subscription that it is of.

@@ -40,7 +40,7 @@ func (db *DB) Act(ctx context.Context, incidentID string, a store.Act) (store.In
 		if err := hush(ctx, tx, a.Kind, acted.Incident); err != nil {
 			return err
 		}
-		if err := tellActed(ctx, tx, acted, a.Public && acted.Entry.Text != ""); err != nil {
+		if err := tellActed(ctx, tx, acted); err != nil {
 			return err
 		}
 		after, err = readIncident(ctx, tx, incidentID)
@@ -160,24 +160,19 @@ func hush(ctx context.Context, tx pgx.Tx, kind store.ActKind, i store.Incident) 
 	return nil
 }
 
-// tellActed tells who was told of the opening, and those who have subscribed what is public, or the end.
-func tellActed(ctx context.Context, tx pgx.Tx, acted store.Acted, public bool) error {
-	i := acted.Incident
-	notices := store.NoticesOf(i, acted.Kind, nil, acted.Entry.At)
-	for k := range notices {
-		notices[k].EntryID = acted.Entry.ID
-	}
-	ids := endpointsOf(i)
-	audience, err := readAudience(ctx, tx, public || acted.Kind == store.NoticeResolved, ids, []string{i.ID})
+// tellActed tells who was told of the opening, and those who have subscribed.
+func tellActed(ctx context.Context, tx pgx.Tx, acted store.Acted) error {
+	about, err := bareEndpoints(ctx, tx, endpointsOf(acted.Incident))
 	if err != nil {
 		return err
 	}
-	about := audience.about(ids...)
-	told := audience.tell(store.Telling{
-		Incident: i, Endpoints: about, Kind: acted.Kind, Told: i.Tells(about), EntryID: acted.Entry.ID, At: acted.Entry.At,
-	})
+	telling := acted.Telling(about)
+	audience, err := readAudience(ctx, tx, telling.Kind != "", nil, []string{acted.Incident.ID})
+	if err != nil {
+		return err
+	}
 	var batch pgx.Batch
-	insertNotices(&batch, slices.Concat(notices, told))
+	insertNotices(&batch, slices.Concat(acted.Notices(about), audience.tell(telling)))
 	return send(ctx, tx, &batch)
 }
 
@@ -294,7 +289,7 @@ func (db *DB) Clear(
 		if err := writeActed(ctx, tx, acted); err != nil {
 			return err
 		}
-		if err := tellActed(ctx, tx, acted, false); err != nil {
+		if err := tellActed(ctx, tx, acted); err != nil {
 			return err
 		}
 		cleared, err = readIncident(ctx, tx, open.ID)

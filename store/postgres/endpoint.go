@@ -82,14 +82,18 @@ func (db *DB) DeleteEndpoint(ctx context.Context, slug string) error {
 		if err != nil {
 			return err
 		}
-		for _, t := range store.Depart(k.standing, store.ResolutionRecovered, time.Now()) {
-			if err := writeShared(ctx, tx, t); err != nil {
-				return err
-			}
+		if err := writeTurns(ctx, tx, store.Remove(k.standing, time.Now())); err != nil {
+			return err
+		}
+		if err := detach(ctx, tx, k.standing.Endpoint); err != nil {
+			return err
 		}
 		nums := make([]int32, 0, len(k.rows))
 		for _, r := range k.rows {
 			nums = append(nums, r.num)
+		}
+		if err := leaveEndpoint(ctx, tx, k.standing.Endpoint.ID); err != nil {
+			return err
 		}
 		if err := execOne(ctx, tx, `DELETE FROM endpoints WHERE slug = $1`, slug); err != nil {
 			return err
@@ -175,6 +179,9 @@ func whereEndpoints(f store.EndpointFilter) (where, error) {
 	}
 	if f.IDs != nil {
 		w.and(`e.id = ANY (?)`, f.IDs)
+	}
+	if f.Behind != "" {
+		w.and(`e.id = ANY (ARRAY (SELECT b.endpoint_id FROM endpoint_parents b WHERE b.parent_id = ?))`, f.Behind)
 	}
 	if f.Cursor != "" {
 		name, err := store.ReadNameCursor(endpointList, f.Cursor)

@@ -93,7 +93,13 @@ func readIncident(ctx context.Context, q querier, id string) (store.Incident, er
 }
 
 // publicIncident holds of incidents i that status pages show, e being their endpoints, which may be missing.
-const publicIncident = `COALESCE(e.public, i.kind = 'manual')`
+const publicIncident = `
+	COALESCE(e.public, i.kind = 'manual' OR i.kind = 'chain' AND EXISTS (
+	    SELECT 1
+	    FROM incident_endpoints pm
+	    JOIN endpoints pe ON pe.id = pm.endpoint_id
+	    WHERE pm.incident_id = i.id AND pe.public AND (pm.left_at IS NULL OR i.resolved_at IS NOT NULL)
+	))`
 
 // incidentColumns are what incidentDest takes, of incidents i and endpoints e, which may be missing.
 const incidentColumns = `
@@ -173,6 +179,22 @@ func toldIncident(ctx context.Context, q querier, condition string, args ...any)
 		FROM incidents i
 		LEFT JOIN endpoints e ON e.id = i.endpoint_id
 		WHERE `+condition, args...)
+}
+
+// detach keeps the incidents of an endpoint that goes of which somebody may have heard and is to hear more. They have its name as
+// their title.
+func detach(ctx context.Context, tx pgx.Tx, e store.Endpoint) error {
+	_, err := tx.Exec(ctx, `
+		UPDATE incidents i
+		SET endpoint_id = NULL, title = $2
+		WHERE i.endpoint_id = $1 AND EXISTS (
+		    SELECT 1 FROM notices n WHERE n.incident_id = i.id AND n.status = 'waiting'
+		) AND EXISTS (
+		    SELECT 1
+		    FROM notices h
+		    WHERE h.incident_id = i.id AND (h.status <> 'waiting' OR h.attempts > 0 OR h.lease_id IS NOT NULL)
+		)`, e.ID, e.Name)
+	return err
 }
 
 func insertIncident(batch *pgx.Batch, i store.Incident) {

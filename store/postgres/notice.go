@@ -73,6 +73,17 @@ var dueNotices = `
 	    AND NOT ` + behind("d") + `
 	ORDER BY d.due_at, d.seq`
 
+// speaksFor is what holds of an incident above for which those of the endpoints behind its own wait: the team hears of it, and by
+// one message that names them. Else nobody would hear of either. While it comes and goes nothing is said of each change.
+const speaksFor = `
+	NOT above.flapping AND EXISTS (
+	    SELECT 1
+	    FROM notices ao
+	    JOIN channels ac ON ac.id = ao.channel_id
+	    WHERE ao.incident_id = above.id AND ao.kind = 'opened' AND ac.audience = 'team'
+	        AND ao.status <> 'failed' AND (ao.status <> 'waiting' OR ac.broken IS NULL)
+	)`
+
 // behind returns what holds of the opening, among notices, of an endpoint that stands behind one that is down.
 func behind(notice string) string {
 	return `(` + notice + `.kind = 'opened' AND EXISTS (
@@ -80,7 +91,7 @@ func behind(notice string) string {
 	        FROM incidents i
 	        JOIN endpoint_parents p ON p.endpoint_id = i.endpoint_id
 	        JOIN incidents above ON above.subject = p.parent_id AND above.resolved_at IS NULL
-	        WHERE i.id = ` + notice + `.incident_id AND i.kind = 'endpoint' AND above.severity = 'down'
+	        WHERE i.id = ` + notice + `.incident_id AND i.kind = 'endpoint' AND above.severity = 'down' AND ` + speaksFor + `
 	    ))`
 }
 
@@ -358,7 +369,7 @@ func (c *contents) readParents(batch *pgx.Batch, incidentIDs []string, now time.
 		FROM incidents i
 		JOIN endpoint_parents p ON p.endpoint_id = i.endpoint_id
 		JOIN incidents above ON above.subject = p.parent_id
-		WHERE i.id = ANY ($1) AND i.kind = 'endpoint' AND (
+		WHERE i.id = ANY ($1) AND i.kind = 'endpoint' AND `+speaksFor+` AND (
 		    above.resolved_at IS NULL AND above.severity = 'down'
 		    OR above.worst = 'down' AND above.started_at <= i.opened_at + interval '1 minute'
 		        AND (above.resolved_at IS NULL OR above.resolved_at > i.opened_at)
@@ -378,7 +389,7 @@ func (c *contents) readParents(batch *pgx.Batch, incidentIDs []string, now time.
 		JOIN endpoint_parents p ON p.parent_id = i.endpoint_id
 		JOIN endpoints d ON d.id = p.endpoint_id
 		JOIN incidents own ON own.subject = d.id AND own.resolved_at IS NULL
-		WHERE i.id = ANY ($1) AND i.kind = 'endpoint' AND i.resolved_at IS NULL AND i.severity = 'down'
+		WHERE i.id = ANY ($1) AND i.kind = 'endpoint' AND i.resolved_at IS NULL AND i.severity = 'down' AND NOT i.flapping
 		    AND EXISTS (SELECT 1 FROM notices o WHERE o.incident_id = own.id AND o.kind = 'opened' AND o.status = 'waiting')
 		ORDER BY d.name_key`, incidentIDs).Query(func(rows pgx.Rows) error {
 		var parent string
@@ -399,15 +410,20 @@ func (c *contents) readEndpoints(ctx context.Context, tx pgx.Tx) error {
 	for _, ev := range c.events {
 		ids = append(ids, ev.EndpointID)
 	}
-	found, err := query(ctx, tx, func(row pgx.CollectableRow) (store.Endpoint, error) {
-		var e endpointRow
-		err := row.Scan(e.dest()...)
-		return e.bare(), err
-	}, `SELECT `+endpointColumns+` FROM endpoints e WHERE e.id = ANY ($1)`, ids)
+	found, err := bareEndpoints(ctx, tx, ids)
 	for _, e := range found {
 		c.endpoints[e.ID] = e
 	}
 	return err
+}
+
+// bareEndpoints returns endpoints without their headers, options and commands, by id.
+func bareEndpoints(ctx context.Context, tx pgx.Tx, ids []string) ([]store.Endpoint, error) {
+	return query(ctx, tx, func(row pgx.CollectableRow) (store.Endpoint, error) {
+		var e endpointRow
+		err := row.Scan(e.dest()...)
+		return e.bare(), err
+	}, `SELECT `+endpointColumns+` FROM endpoints e WHERE e.id = ANY ($1) ORDER BY e.id`, ids)
 }
 
 func (c *contents) fill(d *store.Delivery) {
@@ -534,7 +550,7 @@ func (db *DB) Resend(ctx context.Context, noticeID string, now time.Time) error 
 		if status == "waiting" {
 			return store.Conflict{Field: "notice", Message: "is about to be sent already"}
 		}
-		_, err = tx.Exec(ctx, `UPDATE notices SET status = 'waiting', due_at = $2, ref = '' WHERE id = $1`, noticeID, now)
+		_, err = tx.Exec(ctx, `UPDATE notices SET status = 'waiting', created_at = $2, due_at = $2, ref = '' WHERE id = $1`, noticeID, now)
 		return err
 	})
 }

@@ -38,7 +38,7 @@ func (db *DB) Act(ctx context.Context, incidentID string, a store.Act) (store.In
 		if err := hush(ctx, tx, a.Kind, acted.Incident); err != nil {
 			return err
 		}
-		if err := tellActed(ctx, tx, acted, a); err != nil {
+		if err := tellActed(ctx, tx, acted); err != nil {
 			return err
 		}
 		after, err = incident(ctx, tx, incidentID)
@@ -113,26 +113,16 @@ func hush(ctx context.Context, tx *sql.Tx, kind store.ActKind, i store.Incident)
 	return nil
 }
 
-// tellActed tells who was told of the opening, and those who have subscribed what is public, or the end.
-func tellActed(ctx context.Context, tx *sql.Tx, acted store.Acted, a store.Act) error {
-	notices := store.NoticesOf(acted.Incident, acted.Kind, nil, acted.Entry.At)
-	for i := range notices {
-		notices[i].EntryID = acted.Entry.ID
-	}
-	if err := insertNotices(ctx, tx, notices); err != nil {
-		return err
-	}
-	if acted.Kind != store.NoticeResolved && (!a.Public || acted.Entry.Text == "") {
-		return nil
-	}
+// tellActed tells who was told of the opening, and those who have subscribed.
+func tellActed(ctx context.Context, tx *sql.Tx, acted store.Acted) error {
 	about, err := endpointsOf(ctx, tx, acted.Incident)
 	if err != nil {
 		return err
 	}
-	return tell(ctx, tx, store.Telling{
-		Incident: acted.Incident, Endpoints: about, Kind: acted.Kind, Told: acted.Incident.Tells(about),
-		EntryID: acted.Entry.ID, At: acted.Entry.At,
-	})
+	if err := insertNotices(ctx, tx, acted.Notices(about)); err != nil {
+		return err
+	}
+	return tell(ctx, tx, acted.Telling(about))
 }
 
 // Raise implements store.Store.
@@ -248,5 +238,5 @@ func clearIncident(ctx context.Context, tx *sql.Tx, open store.Incident, at time
 	if err := writeActed(ctx, tx, acted); err != nil {
 		return err
 	}
-	return tellActed(ctx, tx, acted, store.Act{})
+	return tellActed(ctx, tx, acted)
 }

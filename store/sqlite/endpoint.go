@@ -71,8 +71,13 @@ func (db *DB) DeleteEndpoint(ctx context.Context, slug string) error {
 		if err != nil {
 			return err
 		}
-		// A shared incident does not go with its last endpoint: it ends.
-		if err := writeTurns(ctx, tx, store.Depart(&standing, store.ResolutionManual, time.Now())); err != nil {
+		if err := writeTurns(ctx, tx, store.Remove(&standing, time.Now())); err != nil {
+			return err
+		}
+		if err := detach(ctx, tx, standing.Endpoint); err != nil {
+			return err
+		}
+		if err := leaveEndpoint(ctx, tx, standing.Endpoint.ID); err != nil {
 			return err
 		}
 		return execOne(ctx, tx, `DELETE FROM endpoints WHERE slug = ?`, slug)
@@ -146,6 +151,9 @@ func whereEndpoints(f store.EndpointFilter) (where, error) {
 			return where{}, err
 		}
 		w.and(`e.id IN (SELECT value FROM json_each(?))`, list)
+	}
+	if f.Behind != "" {
+		w.and(`e.id IN (SELECT b.endpoint_id FROM endpoint_parents b WHERE b.parent_id = ?)`, f.Behind)
 	}
 	if f.Cursor != "" {
 		name, err := store.ReadNameCursor(endpointList, f.Cursor)

@@ -99,7 +99,13 @@ const selectIncident = `
 	`
 
 // isPublic holds for incidents i, of endpoints e, that status pages show.
-const isPublic = `COALESCE(e.public, i.kind = 'manual')`
+const isPublic = `
+	COALESCE(e.public, i.kind = 'manual' OR i.kind = 'chain' AND EXISTS (
+	    SELECT 1
+	    FROM incident_endpoints pm
+	    JOIN endpoints pe ON pe.id = pm.endpoint_id
+	    WHERE pm.incident_id = i.id AND pe.public AND (pm.left_at IS NULL OR i.resolved_at IS NOT NULL)
+	))`
 
 // incidentColumns are what incidentDest takes, of incidents i and endpoints e, which need not be there.
 const incidentColumns = `
@@ -249,6 +255,22 @@ func updateIncident(ctx context.Context, tx *sql.Tx, i store.Incident) error {
 		WHERE id = ?`,
 		i.Title, i.Severity, i.Worst, microsOrNil(i.ResolvedAt), string(i.Resolution), i.Cause.Step, i.Cause.Class, i.Cause.Code,
 		i.Cause.Message, seenFrom, i.Flapping, i.ID)
+	return err
+}
+
+// detach keeps the incidents of an endpoint that goes of which somebody may have heard and is to hear more. They have its name as
+// their title.
+func detach(ctx context.Context, tx *sql.Tx, e store.Endpoint) error {
+	_, err := tx.ExecContext(ctx, `
+		UPDATE incidents
+		SET endpoint_id = NULL, title = ?
+		WHERE endpoint_id = ? AND EXISTS (
+		    SELECT 1 FROM notices n WHERE n.incident_id = incidents.id AND n.status = 'waiting'
+		) AND EXISTS (
+		    SELECT 1
+		    FROM notices h
+		    WHERE h.incident_id = incidents.id AND (h.status <> 'waiting' OR h.attempts > 0 OR h.lease_id IS NOT NULL)
+		)`, e.Name, e.ID)
 	return err
 }
 

@@ -90,7 +90,7 @@ func dueNotices(ctx context.Context, tx *sql.Tx, holder string, now time.Time, l
 		        FROM incidents i
 		        CROSS JOIN endpoint_parents p ON p.endpoint_id = i.endpoint_id
 		        CROSS JOIN incidents above ON above.subject = p.parent_id AND above.resolved_at IS NULL AND above.severity = 'down'
-		        WHERE i.id = n.incident_id AND i.kind = 'endpoint'
+		        WHERE i.id = n.incident_id AND i.kind = 'endpoint' AND `+speaksFor+`
 		    )
 		FROM free
 		CROSS JOIN notices n INDEXED BY notices_waiting_of_channel ON n.channel_id = free.id AND n.status = 'waiting'
@@ -115,6 +115,17 @@ func dueNotices(ctx context.Context, tx *sql.Tx, holder string, now time.Time, l
 	})
 	return all[:min(limit, len(all))], nil
 }
+
+// speaksFor is what holds of an incident above for which those of the endpoints behind its own wait: the team hears of it, and by
+// one message that names them. Else nobody would hear of either. While it comes and goes nothing is said of each change.
+const speaksFor = `
+	NOT above.flapping AND EXISTS (
+	    SELECT 1
+	    FROM notices ao
+	    JOIN channels ac ON ac.id = ao.channel_id
+	    WHERE ao.incident_id = above.id AND ao.kind = 'opened' AND ac.audience = 'team'
+	        AND ao.status <> 'failed' AND (ao.status <> 'waiting' OR ac.broken IS NULL)
+	)`
 
 // readyOf returns which of the notices of one topic that wait for one channel, oldest first, can be handed out. One is held up
 // by an earlier one that is leased, is to be tried again later, or is the opening and not due or waits for a parent. What was
@@ -303,7 +314,7 @@ func lastEntry(ctx context.Context, tx *sql.Tx, d store.Delivery) (*store.Entry,
 
 // dependents returns the names of the endpoints whose openings wait for the one of a delivery. The public knows of public ones.
 func dependents(ctx context.Context, tx *sql.Tx, d store.Delivery) ([]string, error) {
-	if d.Incident.ResolvedAt != nil || d.Incident.Severity != store.StatusDown {
+	if d.Incident.ResolvedAt != nil || d.Incident.Severity != store.StatusDown || d.Incident.Flapping {
 		return nil, nil
 	}
 	publicOnly := d.Subscription != nil && d.Subscription.Public()
@@ -329,7 +340,7 @@ func behindUntil(ctx context.Context, tx *sql.Tx, i store.Incident, now time.Tim
 		) END))
 		FROM endpoint_parents p
 		JOIN incidents above ON above.endpoint_id = p.parent_id AND above.kind = 'endpoint'
-		WHERE p.endpoint_id = ?2 AND (
+		WHERE p.endpoint_id = ?2 AND `+speaksFor+` AND (
 		    above.resolved_at IS NULL AND above.severity = 'down'
 		    OR above.worst = 'down' AND above.started_at <= ?4 AND COALESCE(above.resolved_at, ?1) > ?3
 		)`, now.UnixMicro(), i.EndpointID, i.OpenedAt.UnixMicro(), i.OpenedAt.Add(behindSoon).UnixMicro()).Scan(timeInto{&until})
@@ -464,8 +475,8 @@ func (db *DB) Resend(ctx context.Context, noticeID string, now time.Time) error 
 		}
 		_, err = tx.ExecContext(ctx, `
 			UPDATE notices
-			SET status = 'waiting', due_at = ?, ref = '', lease_id = NULL, holder = NULL, leased_until = NULL
-			WHERE id = ?`, now.UnixMicro(), noticeID)
+			SET status = 'waiting', created_at = ?1, due_at = ?1, ref = '', lease_id = NULL, holder = NULL, leased_until = NULL
+			WHERE id = ?2`, now.UnixMicro(), noticeID)
 		return err
 	})
 }

@@ -127,6 +127,9 @@ func aboutTurn(ctx context.Context, tx *sql.Tx, t store.Turn) ([]store.Endpoint,
 
 // tell keeps the notices of those who have subscribed.
 func tell(ctx context.Context, tx *sql.Tx, w store.Telling) error {
+	if w.Kind == "" {
+		return nil
+	}
 	scan := func(row scanner) (l store.Listener, err error) {
 		err = row.Scan(append(subscriptionDest(&l.Subscription), &l.Heard)...)
 		return l, err

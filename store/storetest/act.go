@@ -116,6 +116,52 @@ func testActs(t *testing.T, fresh func(t testing.TB) Database) {
 		wantConflict(t, err, "act")
 	})
 
+	t.Run("what is open again reminds and escalates as what opens, and who heard that it was over hears it", func(t *testing.T) {
+		s := fresh(t).open(t)
+		ops, dev, late := newChannel(t, s, "ops"), newChannel(t, s, "dev"), newChannel(t, s, "late")
+		e := newEndpoint(t, s, "Weather", to(ops), func(e *store.Endpoint) {
+			e.Public, e.Alerting.RemindEvery = true, 20*time.Minute
+			e.Alerting.Escalation = []store.EscalationStep{{After: 10 * time.Minute, Channels: []string{ops.ID, late.ID}}}
+		})
+		subscribe(t, s, "a@example.com", func(u *store.Subscription) { u.Channel.Name = "sub" })
+		subscribe(t, s, "b@example.com", func(u *store.Subscription) {
+			u.Channel.Name, u.Severities = "other", []store.Status{store.StatusGated}
+		})
+		id := recordBy(t, s, ruled(opens), checkAt(e, start, probe.Down))[0].Opened
+		act(t, s, id, store.Act{Kind: store.ActResolve, At: minutes(2)})
+		for _, d := range wantLeased(t, s, minutes(3), 2) {
+			settleAll(t, s, d, store.Settlement{At: minutes(3), Sent: true})
+		}
+		edit(t, s, e, to(dev)) // who has not heard of it
+		act(t, s, id, store.Act{Kind: store.ActReopen, At: minutes(4)})
+		told := func(at time.Time) map[string]store.NoticeKind {
+			t.Helper()
+			got := map[string]store.NoticeKind{}
+			for _, d := range leaseAll(t, s, at) {
+				got[d.Channel.Name] = d.Notice.Kind
+				if d.Notice.Kind.Ahead() == (d.Entry != nil) {
+					t.Errorf("delivery %+v, want the entry of what was done alone", d)
+				}
+				settleAll(t, s, d, store.Settlement{At: at, Sent: true})
+			}
+			return got
+		}
+		for _, want := range []struct {
+			minute int
+			told   map[string]store.NoticeKind
+		}{
+			{5, map[string]store.NoticeKind{"ops": store.NoticeUpdated, "sub": store.NoticeOpened}},
+			{13, map[string]store.NoticeKind{}},
+			{14, map[string]store.NoticeKind{"late": store.NoticeEscalation}},
+			{23, map[string]store.NoticeKind{}},
+			{24, map[string]store.NoticeKind{"ops": store.NoticeReminder}},
+		} {
+			if diff := cmp.Diff(told(minutes(want.minute)), want.told); diff != "" {
+				t.Errorf("told at minute %d (-got +want):\n%s", want.minute, diff)
+			}
+		}
+	})
+
 	t.Run("an endpoint that is up has nothing to hush", func(t *testing.T) {
 		s, e, id := begun(t)
 		recordBy(t, s, ruled(func(store.Situation) []store.Turn { return nil }), checkAt(e, minutes(2), probe.Up))
@@ -317,7 +363,45 @@ func testRaise(t *testing.T, fresh func(t testing.TB) Database) {
 		}
 	})
 
-	t.Run("an incident goes with its endpoint", func(t *testing.T) {
+	t.Run("an endpoint that goes in the middle of an outage: who heard of that hears that it is over", func(t *testing.T) {
+		s := fresh(t).open(t)
+		ops, dev := newChannel(t, s, "ops"), newChannel(t, s, "dev")
+		e := newEndpoint(t, s, "Weather", to(ops), func(e *store.Endpoint) { e.Public = true })
+		subscribe(t, s, "a@example.com", func(u *store.Subscription) { u.All, u.Endpoints = false, []string{e.ID} })
+		quiet := newEndpoint(t, s, "Quiet", to(dev))
+		out := recordBy(t, s, ruled(opens), checkAt(e, start, probe.Down), checkAt(quiet, start, probe.Down))
+		for _, d := range wantLeased(t, s, minutes(1), 3) {
+			end := store.Settlement{At: minutes(1), Sent: true, Ref: "C1/1"}
+			if d.Channel.ID == dev.ID { // which nobody has heard
+				end = store.Settlement{At: minutes(1), RetryAt: minutes(2), Deferred: true}
+			}
+			settle(t, s, d, end)
+		}
+		for _, slug := range []string{e.Slug, quiet.Slug} {
+			if err := s.DeleteEndpoint(t.Context(), slug); err != nil {
+				t.Fatal(err)
+			}
+		}
+		i := incident(t, s, out[0].Opened)
+		if i.Resolution != store.ResolutionRemoved || i.EndpointID != "" || i.Title != "Weather" || i.Public {
+			t.Errorf("incident %+v, want one that ended with the endpoint, and its name", i)
+		}
+		for _, d := range wantLeased(t, s, time.Now().Add(time.Hour), 2) {
+			wantKinds(t, d, store.NoticeResolved)
+			if d.Incident.ID != i.ID || d.Ref != "C1/1" || d.Endpoint.ID != "" || d.Entry == nil || d.Entry.Text != "the endpoint was removed" {
+				t.Errorf("delivery %+v, want the end of what was told", d)
+			}
+			settle(t, s, d, store.Settlement{At: time.Now(), Sent: true})
+		}
+		_, err := s.Incident(t.Context(), out[1].Opened)
+		wantNotFound(t, "Incident of which nobody heard", err)
+		if n := pending(t, s); n != 0 {
+			t.Errorf("%d notices wait, want none", n)
+		}
+		newEndpoint(t, s, "Weather") // its name is free again
+	})
+
+	t.Run("an incident of which nobody heard goes with its endpoint", func(t *testing.T) {
 		s := fresh(t).open(t)
 		e := newEndpoint(t, s, "Weather", to(newChannel(t, s, "ops")))
 		id := record(t, s, checkAt(e, start, probe.Down))[0].Opened

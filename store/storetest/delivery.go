@@ -21,6 +21,24 @@ func behind(parents ...store.Endpoint) func(*store.Endpoint) {
 	}
 }
 
+// untold is a rule by which incidents open without a word.
+func untold(s store.Situation) []store.Turn {
+	turns := opens(s)
+	for i := range turns {
+		turns[i].Notices, turns[i].Tells = nil, ""
+	}
+	return turns
+}
+
+// flaps is one by which they come and go from the beginning.
+func flaps(s store.Situation) []store.Turn {
+	turns := opens(s)
+	for i := range turns {
+		turns[i].Incident.Flapping = true
+	}
+	return turns
+}
+
 func testDelivery(t *testing.T, fresh func(t testing.TB) Database) {
 	by := ruled(opens)
 
@@ -175,12 +193,17 @@ func testDelivery(t *testing.T, fresh func(t testing.TB) Database) {
 	t.Run("what was told before its parent went down goes on being told", func(t *testing.T) {
 		s := fresh(t).open(t)
 		ops := newChannel(t, s, "ops")
-		gateway := newEndpoint(t, s, "Gateway")
+		gateway := newEndpoint(t, s, "Gateway", to(newChannel(t, s, "dev")))
 		child := newEndpoint(t, s, "Child", to(ops), behind(gateway))
 		recordBy(t, s, by, checkAt(child, start, probe.Down))
 		settleAll(t, s, wantLeased(t, s, minutes(1), 1)[0], store.Settlement{At: minutes(1), Sent: true})
 		recordBy(t, s, by, checkAt(gateway, minutes(2), probe.Down), checkAt(child, minutes(3), probe.Up))
-		d := wantLeased(t, s, minutes(4), 1)[0]
+		var d store.Delivery
+		for _, d = range wantLeased(t, s, minutes(4), 2) {
+			if d.Endpoint.ID == child.ID {
+				break
+			}
+		}
 		wantKinds(t, d, store.NoticeResolved)
 		if !d.BehindUntil.Equal(minutes(4)) {
 			t.Errorf("stands behind one that is down until %v, want the time of the lease", d.BehindUntil)
@@ -189,16 +212,64 @@ func testDelivery(t *testing.T, fresh func(t testing.TB) Database) {
 
 	t.Run("what is degraded holds nobody up", func(t *testing.T) {
 		s := fresh(t).open(t)
-		gateway := newEndpoint(t, s, "Gateway")
+		gateway := newEndpoint(t, s, "Gateway", to(newChannel(t, s, "dev")))
 		child := newEndpoint(t, s, "Child", to(newChannel(t, s, "ops")), behind(gateway))
 		recordBy(t, s, by, checkAt(gateway, start, probe.Down), checkAt(child, start, probe.Down))
-		wantLeased(t, s, minutes(1), 0)
+		settle(t, s, wantLeased(t, s, minutes(1), 1)[0], store.Settlement{At: minutes(1), Sent: true}) // of the gateway
 		recordBy(t, s, by, checkAt(gateway, minutes(2), probe.Degraded))
-		d := wantLeased(t, s, minutes(10), 1)[0]
+		var d store.Delivery
+		for _, d = range wantLeased(t, s, minutes(10), 2) { // the gateway hears of the change
+			if d.Endpoint.ID == child.ID {
+				break
+			}
+		}
 		if want := minutes(2).Add(80 * time.Millisecond); !d.BehindUntil.Equal(want) || d.Notice.Kind != store.NoticeOpened {
 			t.Errorf("delivery %+v, want the opening, behind until %v", d, want)
 		}
 	})
+
+	for name, test := range map[string]struct {
+		rule  store.Judge
+		heard func(t *testing.T, s store.Store, gateway store.Endpoint) // who hears of the gateway
+	}{
+		"has no channels": {by, func(*testing.T, store.Store, store.Endpoint) {}},
+		"is told to subscribers only": {by, func(t *testing.T, s store.Store, gateway store.Endpoint) {
+			subscribe(t, s, "a@example.com", func(u *store.Subscription) { u.All, u.Endpoints = false, []string{gateway.ID} })
+		}},
+		"does not tell this severity": {ruled(untold), func(t *testing.T, s store.Store, gateway store.Endpoint) {
+			edit(t, s, gateway, to(newChannel(t, s, "dev")))
+		}},
+		"comes and goes": {ruled(flaps), func(t *testing.T, s store.Store, gateway store.Endpoint) {
+			edit(t, s, gateway, to(newChannel(t, s, "dev")))
+		}},
+		"has a channel that is broken": {by, func(t *testing.T, s store.Store, gateway store.Endpoint) {
+			dev := newChannel(t, s, "dev")
+			record(t, s, checkAt(newEndpoint(t, s, "Other", to(dev)), minutes(-5), probe.Down))
+			settle(t, s, wantLeased(t, s, minutes(-4), 1)[0], store.Settlement{At: minutes(-4), Permanent: true, Error: "gone"})
+			edit(t, s, gateway, to(dev))
+		}},
+	} {
+		t.Run("nobody waits for a parent that "+name, func(t *testing.T) {
+			s := fresh(t).open(t)
+			gateway := newEndpoint(t, s, "Gateway", func(e *store.Endpoint) { e.Public = true })
+			child := newEndpoint(t, s, "Child", to(newChannel(t, s, "ops")), behind(gateway))
+			test.heard(t, s, gateway)
+			recordBy(t, s, test.rule, checkAt(gateway, start, probe.Down))
+			recordBy(t, s, by, checkAt(child, start, probe.Down))
+			var told []store.Delivery
+			for _, d := range leaseAll(t, s, minutes(1)) {
+				if d.Dependents != nil {
+					t.Errorf("delivery %+v names those behind it, want none", d)
+				}
+				if d.Endpoint.ID == child.ID {
+					told = append(told, d)
+				}
+			}
+			if len(told) != 1 || told[0].Notice.Kind != store.NoticeOpened || !told[0].BehindUntil.IsZero() {
+				t.Errorf("deliveries of the child %+v, want its opening, behind nothing", told)
+			}
+		})
+	}
 
 	t.Run("passed is over and logged, and no channel is broken", func(t *testing.T) {
 		s := fresh(t).open(t)
@@ -340,8 +411,8 @@ func testDelivery(t *testing.T, fresh func(t testing.TB) Database) {
 			}
 			wantLeased(t, s, minutes(2*i), 0)
 			d = wantLeased(t, s, minutes(2*i+1), 1)[0]
-			if d.Notice.Attempts != i+1 || d.Ref != "" {
-				t.Errorf("delivery %+v, want another message after %d attempts", d, i+1)
+			if d.Notice.Attempts != i+1 || d.Ref != "" || !d.Notice.CreatedAt.Equal(minutes(2*i+1)) {
+				t.Errorf("delivery %+v, want another message after %d attempts, as old as when it was asked for", d, i+1)
 			}
 		}
 		wantLeased(t, s, minutes(60), 0) // the channel is broken

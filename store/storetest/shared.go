@@ -160,12 +160,55 @@ func testShared(t *testing.T, fresh func(t testing.TB) Database) {
 		}
 	})
 
+	t.Run("it is public while a public endpoint is in it, and when one was", func(t *testing.T) {
+		s := fresh(t).open(t)
+		a := newEndpoint(t, s, "a", func(e *store.Endpoint) { e.Public = true })
+		b := newEndpoint(t, s, "b")
+		shown := func(when string, want bool) {
+			t.Helper()
+			page, err := s.Incidents(t.Context(), store.IncidentFilter{PublicOnly: true})
+			if err != nil || len(page.Items) == 1 != want {
+				t.Errorf("%s: public incidents %+v, %v, want it: %v", when, page.Items, err, want)
+			}
+			if i := only(t, s); i.Public != want {
+				t.Errorf("%s: incident %+v, want it public: %v", when, i, want)
+			}
+		}
+		recordBy(t, s, by, checkAt(b, start, probe.Down))
+		shown("of b alone", false)
+		recordBy(t, s, by, checkAt(a, minutes(1), probe.Down))
+		shown("of both", true)
+		recordBy(t, s, by, checkAt(a, minutes(2), probe.Up))
+		shown("when a has left", false)
+		recordBy(t, s, by, checkAt(b, minutes(3), probe.Up))
+		shown("when it is over", true)
+		edit(t, s, a, func(e *store.Endpoint) { e.Public = false })
+		shown("when none is public any more", false)
+	})
+
+	t.Run("nobody declares over what ends by itself, nor opens it again", func(t *testing.T) {
+		s := fresh(t).open(t)
+		a := newEndpoint(t, s, "a", to(newChannel(t, s, "ops")))
+		recordBy(t, s, by, checkAt(a, start, probe.Down))
+		id := only(t, s).ID
+		_, err := s.Act(t.Context(), id, store.Act{Kind: store.ActResolve, At: minutes(1), Author: "ops"})
+		wantConflict(t, err, "act")
+		if i := act(t, s, id, store.Act{Kind: store.ActAcknowledge, At: minutes(1)}); i.ResolvedAt != nil || i.AcknowledgedAt == nil {
+			t.Errorf("incident %+v, want it open and acknowledged", i)
+		}
+		recordBy(t, s, by, checkAt(a, minutes(2), probe.Up))
+		_, err = s.Act(t.Context(), id, store.Act{Kind: store.ActReopen, At: minutes(3), Author: "ops"})
+		wantConflict(t, err, "act")
+	})
+
 	t.Run("what somebody declared over nobody leaves", func(t *testing.T) {
 		s := fresh(t).open(t)
 		a := newEndpoint(t, s, "a", to(newChannel(t, s, "ops")))
 		recordBy(t, s, by, checkAt(a, start, probe.Down))
 		i := only(t, s)
-		act(t, s, i.ID, store.Act{Kind: store.ActResolve, At: minutes(1)})
+		if _, err := s.Clear(t.Context(), i.Subject, minutes(1), store.ResolutionManual, ""); err != nil {
+			t.Fatal(err)
+		}
 		recordBy(t, s, by, checkAt(a, minutes(2), probe.Up))
 		if n := len(timeline(t, s, i.ID)); n != 2 {
 			t.Errorf("%d lines, want those of the beginning and the end", n)
