@@ -46,6 +46,10 @@ func (d *rolled) Incidents(context.Context, store.IncidentFilter) (store.Page[st
 	return store.Page[store.Incident]{}, nil
 }
 
+func (d *rolled) PublicEntries(context.Context, []string) (map[string][]store.Entry, error) {
+	return nil, nil
+}
+
 func (d *rolled) Maintenances(context.Context, time.Time) ([]store.Maintenance, error) {
 	return nil, nil
 }

@@ -62,12 +62,8 @@ type feedItem struct {
 
 // feed collects what feeds tell, and when that was last something else.
 func (s *Server) feed(c echo.Context) (items []feedItem, updated time.Time, err error) {
-	ctx := c.Request().Context()
-	p, err := s.public(ctx)
+	p, err := s.public(c.Request().Context())
 	if err != nil {
-		return nil, updated, err
-	}
-	if err := s.addUpdates(ctx, &p, p.incidents); err != nil {
 		return nil, updated, err
 	}
 	base := s.baseURL(c)

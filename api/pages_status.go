@@ -36,7 +36,7 @@ func (s *Server) pageStatus(c echo.Context) error {
 		return err
 	}
 	now := time.Now()
-	counts, err := s.countsOf(ctx, store.Daily, firstDay(now), p.endpoints)
+	counts, err := s.publicCounts(ctx, p, store.Daily, firstDay(now))
 	if err != nil {
 		return err
 	}
@@ -45,9 +45,6 @@ func (s *Server) pageStatus(c echo.Context) error {
 		if i.ResolvedAt == nil || now.Sub(*i.ResolvedAt) < recentForPages {
 			shown = append(shown, i)
 		}
-	}
-	if err := s.addUpdates(ctx, &p, shown); err != nil {
-		return err
 	}
 	page := web.StatusPage{
 		Frame: s.frame(c, "/status"), Overall: p.overall, Heading: p.description(), Plans: planRows(s.planned(p)),
@@ -116,33 +113,18 @@ func (s *Server) pageStatusEndpoint(c echo.Context) error {
 }
 
 func (s *Server) statusEndpoint(c echo.Context, slug string) error {
-	ctx := c.Request().Context()
-	o, err := s.read.Endpoint(ctx, slug)
-	if err != nil {
-		return err
-	}
-	if !o.Public {
-		return store.ErrNotFound
-	}
-	h, err := s.history(ctx, o.Endpoint)
-	if err != nil {
-		return err
-	}
-	incidents, err := s.read.Incidents(ctx, store.IncidentFilter{
-		EndpointID: o.ID, PublicOnly: true, Kinds: publicKinds, Since: firstDay(time.Now()), Limit: maxIncidents,
+	seen, err := keep(c.Request().Context(), s.kept, "endpoint "+slug, func(ctx context.Context) (publicEndpointPast, error) {
+		return s.publicPast(ctx, slug)
 	})
 	if err != nil {
 		return err
 	}
-	p, err := s.about(ctx, o, incidents.Items)
-	if err != nil {
-		return err
-	}
+	o, p := seen.Overview, seen.publicStatus
 	page := web.StatusEndpointPage{
 		Frame:    s.frame(c, "/status"),
 		Endpoint: publicRow(o, nil),
-		Windows:  h.windows,
-		Days:     h.days,
+		Windows:  seen.windows,
+		Days:     seen.days,
 		Places:   placeRows(o, publicPlaces(o)),
 		Plans:    planRows(s.planned(p)),
 		Feed:     feedPath,
@@ -154,10 +136,38 @@ func (s *Server) statusEndpoint(c echo.Context, slug string) error {
 	for i := range page.Places {
 		page.Places[i].Failure = nil // that is for whoever runs it
 	}
-	for _, i := range incidents.Items {
+	for _, i := range p.incidents {
 		page.Incidents = append(page.Incidents, p.incidentRow(i))
 	}
 	return s.publicPage(c, page)
+}
+
+// publicEndpointPast is what the public is told of one endpoint. Many requests share one: nothing in it changes.
+type publicEndpointPast struct {
+	store.Overview
+	history
+	publicStatus
+}
+
+// publicPast collects what the public is told of one endpoint; store.ErrNotFound when it is not public.
+func (s *Server) publicPast(ctx context.Context, slug string) (seen publicEndpointPast, err error) {
+	if seen.Overview, err = s.read.Endpoint(ctx, slug); err != nil {
+		return seen, err
+	}
+	if !seen.Public {
+		return seen, store.ErrNotFound
+	}
+	if seen.history, err = s.history(ctx, seen.Endpoint); err != nil {
+		return seen, err
+	}
+	incidents, err := s.read.Incidents(ctx, store.IncidentFilter{
+		EndpointID: seen.ID, PublicOnly: true, Kinds: publicKinds, Since: firstDay(time.Now()), Limit: maxIncidents,
+	})
+	if err != nil {
+		return seen, err
+	}
+	seen.publicStatus, err = s.about(ctx, seen.Overview, incidents.Items)
+	return seen, err
 }
 
 // about returns what the public is told of one endpoint: some of its incidents, and the maintenance that covers it.
@@ -167,7 +177,7 @@ func (s *Server) about(ctx context.Context, o store.Overview, incidents []store.
 		return p, err
 	}
 	p.plans = slices.DeleteFunc(p.plans, func(m store.Maintenance) bool { return !m.Covers(o.Endpoint) })
-	return p, s.addUpdates(ctx, &p, incidents)
+	return p, s.addUpdates(ctx, &p)
 }
 
 // firstDay is the beginning, in UTC, of the first of the days that end with today.

@@ -53,8 +53,8 @@ func subscribeAbout(shown []store.Overview, sub store.Subscription) web.Subscrib
 
 // shownEndpoints returns the endpoints that the public is shown, by name.
 func (s *Server) shownEndpoints(ctx context.Context) ([]store.Overview, error) {
-	page, err := s.read.Endpoints(ctx, store.EndpointFilter{PublicOnly: true, Limit: -1})
-	return page.Items, err
+	p, err := s.public(ctx)
+	return p.endpoints, err
 }
 
 // pageSubscribe is the form alone, with one endpoint chosen if the query names one. An endpoint that goes by the name of this page

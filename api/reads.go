@@ -14,7 +14,7 @@ type reader interface {
 	Endpoint(ctx context.Context, slug string) (store.Overview, error)
 	Endpoints(ctx context.Context, f store.EndpointFilter) (store.Page[store.Overview], error)
 	Incidents(ctx context.Context, f store.IncidentFilter) (store.Page[store.Incident], error)
-	Timeline(ctx context.Context, incidentID string) ([]store.Entry, error)
+	PublicEntries(ctx context.Context, incidentIDs []string) (map[string][]store.Entry, error)
 	Maintenances(ctx context.Context, after time.Time) ([]store.Maintenance, error)
 	Uptime(ctx context.Context, endpointID string, grain store.Grain, from, to time.Time) ([]store.Rollup, error)
 	Counts(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) (map[string]store.Counts, error)
@@ -75,8 +75,10 @@ func (r *replicated) Incidents(ctx context.Context, f store.IncidentFilter) (sto
 	})
 }
 
-func (r *replicated) Timeline(ctx context.Context, incidentID string) ([]store.Entry, error) {
-	return either(ctx, r, func(ctx context.Context, from reader) ([]store.Entry, error) { return from.Timeline(ctx, incidentID) })
+func (r *replicated) PublicEntries(ctx context.Context, ids []string) (map[string][]store.Entry, error) {
+	return either(ctx, r, func(ctx context.Context, from reader) (map[string][]store.Entry, error) {
+		return from.PublicEntries(ctx, ids)
+	})
 }
 
 func (r *replicated) Maintenances(ctx context.Context, after time.Time) ([]store.Maintenance, error) {

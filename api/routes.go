@@ -144,11 +144,23 @@ func (s *Server) install() {
 	s.echo.Use(s.prompt, s.observe, s.recovered, s.secured, s.bounded, s.legible, s.sameOrigin)
 	for _, r := range s.routes() {
 		s.pages[r.path] = r.page
-		handler := s.allowed(r.access, r.handler)
+		handler := r.handler
+		if r.access != public && !safe(r.method) {
+			handler = s.changing(handler)
+		}
+		handler = s.allowed(r.access, handler)
 		s.echo.Add(r.method, r.path, handler)
 		if r.method == http.MethodGet {
 			s.echo.Add(http.MethodHead, r.path, handler)
 		}
+	}
+}
+
+// changing has the public told of what a handler changes. Strangers change nothing that it is told of.
+func (s *Server) changing(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		defer s.kept.forget()
+		return next(c)
 	}
 }
 

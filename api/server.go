@@ -41,6 +41,10 @@ type Config struct {
 	// TrustedProxies are the addresses whose X-Forwarded-For is believed; none by default.
 	TrustedProxies []netip.Prefix
 
+	// KeepPublic is how long what the public is told may be kept before the database is asked again, 5 s at most. What this server
+	// itself changes is told at once. Zero: nothing is kept.
+	KeepPublic time.Duration
+
 	// Probe asks a target once and keeps nothing.
 	Probe func(ctx context.Context, t probe.Target) probe.Result
 	// CheckNow probes an endpoint at once and records the check. store.ErrNotFound when there is no such endpoint.
@@ -98,6 +102,7 @@ type Server struct {
 	metrics *metrics
 	logins  *logins
 	asking  *askLimits
+	kept    *kept           // of what the public is told
 	trying  chan struct{}   // one place for each probe that is asked for and not kept
 	pages   map[string]bool // by route: whether its errors are shown as a page
 
@@ -122,6 +127,7 @@ func New(cfg Config) (*Server, error) {
 		origins: http.NewCrossOriginProtection(),
 		logins:  newLogins(),
 		asking:  newAskLimits(),
+		kept:    newKept(cfg.KeepPublic),
 		trying:  make(chan struct{}, maxTrying),
 		pages:   map[string]bool{},
 	}
@@ -169,6 +175,9 @@ func (c Config) validate() error {
 	missing("Period", c.Period == nil)
 	missing("TestChannel", c.TestChannel == nil)
 	missing("Backlog", c.Backlog == nil)
+	if c.KeepPublic < 0 || c.KeepPublic > maxKeepPublic {
+		errs = append(errs, fmt.Errorf("KeepPublic must be %s at most", maxKeepPublic))
+	}
 	if c.AskSubscriber != nil && len(c.LinkKey) < minLinkKey {
 		errs = append(errs, fmt.Errorf("LinkKey must have %d bytes at least", minLinkKey))
 	}

@@ -3,7 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +16,7 @@ import (
 // What the public is told is made of names, slugs, statuses and times. No answer in this file, in statuspage.go, feed.go
 // and badge.go holds a class, a code, a message, a host or a URL of an endpoint: those are for whoever runs it.
 
-// publicStatus is what the public is told, before it is put into one of its shapes.
+// publicStatus is what the public is told, before it is put into one of its shapes. Many requests share one: nothing in it changes.
 type publicStatus struct {
 	overall   store.Status
 	endpoints []store.Overview // by name
@@ -25,10 +25,9 @@ type publicStatus struct {
 	// maintained the endpoints that are in one at present, by id.
 	plans      []store.Maintenance
 	maintained map[string]bool
-	// updates are what the team has said to everybody about each incident, by its id, oldest first: see addUpdates.
-	updates map[string][]store.Entry
-	at      time.Time // of the latest check of any of them
-	now     time.Time
+	updates    map[string][]store.Entry // what the team has said to everybody about each incident, by its id, oldest first
+	at         time.Time                // of the latest check of any of them
+	now        time.Time
 }
 
 // recentIncidents is how far back incidents are told, and maxIncidents how many at most.
@@ -41,8 +40,13 @@ const (
 // location of ours is offline is for whoever runs the service.
 var publicKinds = []store.IncidentKind{store.IncidentEndpoint, store.IncidentChain, store.IncidentManual}
 
-// public collects what the public is told.
+// public returns what the public is told.
 func (s *Server) public(ctx context.Context) (publicStatus, error) {
+	return keep(ctx, s.kept, "status", s.readPublic)
+}
+
+// readPublic collects what the public is told.
+func (s *Server) readPublic(ctx context.Context) (publicStatus, error) {
 	now := time.Now()
 	page, err := s.read.Endpoints(ctx, store.EndpointFilter{PublicOnly: true, Limit: -1})
 	if err != nil {
@@ -59,6 +63,9 @@ func (s *Server) public(ctx context.Context) (publicStatus, error) {
 	}
 	p := publicStatus{endpoints: page.Items, incidents: incidents.Items, maintained: map[string]bool{}, now: now}
 	if err := s.addPlans(ctx, &p); err != nil {
+		return publicStatus{}, err
+	}
+	if err := s.addUpdates(ctx, &p); err != nil {
 		return publicStatus{}, err
 	}
 	p.overall = overall(p.attended())
@@ -80,24 +87,18 @@ var saidKinds = []store.EntryKind{
 	store.EntryOpened, store.EntryComment, store.EntryAcknowledged, store.EntrySnoozed, store.EntryResolved, store.EntryReopened,
 }
 
-// addUpdates adds what the team has said to everybody about incidents.
-func (s *Server) addUpdates(ctx context.Context, p *publicStatus, incidents []store.Incident) error {
-	if p.updates == nil {
-		p.updates = map[string][]store.Entry{}
+// addUpdates adds what the team has said to everybody about the incidents.
+func (s *Server) addUpdates(ctx context.Context, p *publicStatus) error {
+	ids := make([]string, 0, len(p.incidents))
+	for _, i := range p.incidents {
+		ids = append(ids, i.ID)
 	}
-	for _, i := range incidents {
-		timeline, err := s.read.Timeline(ctx, i.ID)
-		if errors.Is(err, store.ErrNotFound) {
-			continue // it went, with its endpoint, while we were reading
-		}
-		if err != nil {
-			return err
-		}
-		p.updates[i.ID] = slices.DeleteFunc(timeline, func(e store.Entry) bool {
-			return !e.Public || e.Text == "" || !slices.Contains(saidKinds, e.Kind)
-		})
+	updates, err := s.read.PublicEntries(ctx, ids)
+	for id, entries := range updates {
+		updates[id] = slices.DeleteFunc(entries, func(e store.Entry) bool { return !slices.Contains(saidKinds, e.Kind) })
 	}
-	return nil
+	p.updates = updates
+	return err
 }
 
 // about returns the endpoints that the public may know an incident is about.
@@ -192,6 +193,13 @@ func (p publicStatus) attended() []store.Overview {
 		return p.endpoints
 	}
 	return attended
+}
+
+// publicCounts adds up the verdicts of the public endpoints in the hours or days since a time, by their ids.
+func (s *Server) publicCounts(ctx context.Context, p publicStatus, grain store.Grain, from time.Time) (map[string]store.Counts, error) {
+	return keep(ctx, s.kept, fmt.Sprint("counts ", grain), func(ctx context.Context) (map[string]store.Counts, error) {
+		return s.countsOf(ctx, grain, from, p.endpoints)
+	})
 }
 
 // countsOf adds up the verdicts of some endpoints since a time, by their ids.
@@ -305,14 +313,18 @@ type PublicIncident struct {
 	ResolvedAt *Time                `json:"resolved_at"`
 }
 
-// publicCache keeps a busy status page from becoming a busy database; checks come no closer than this by default.
-const publicCache = "public, max-age=15"
+// publicCache lets others keep what the public is told. With the time that we keep it ourselves, Config.KeepPublic, nobody is told
+// what is older than a quarter of a minute.
+const publicCache = "public, max-age=10"
+
+// maxKeepPublic is the rest of that.
+const maxKeepPublic = 5 * time.Second
 
 // linksCache is publicCache for answers that hold links. Without a public URL these follow the Host of the request, which
 // its sender makes up: a cache that serves others must not keep them.
 func (s *Server) linksCache() string {
 	if s.cfg.PublicURL == "" {
-		return "private, max-age=15"
+		return "private, max-age=10"
 	}
 	return publicCache
 }
@@ -324,7 +336,7 @@ func (s *Server) getStatus(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	counts, err := s.countsOf(ctx, store.Hourly, store.HourOf(p.now.Add(-24*time.Hour)), p.endpoints)
+	counts, err := s.publicCounts(ctx, p, store.Hourly, store.HourOf(p.now.Add(-24*time.Hour)))
 	if err != nil {
 		return err
 	}

@@ -268,7 +268,7 @@ func TestLinksThatFollowTheHostAreNotShared(t *testing.T) {
 	slug := unnamed.outage("Weather", true)
 	for _, path := range linking {
 		got := unnamed.get(path, evil).want(http.StatusOK)
-		if cache := got.header.Get("Cache-Control"); cache != "private, max-age=15" || !strings.Contains(got.body, "evil.example") {
+		if cache := got.header.Get("Cache-Control"); cache != "private, max-age=10" || !strings.Contains(got.body, "evil.example") {
 			t.Errorf("%s: Cache-Control %q with links like %s", path, cache, got.body)
 		}
 	}
@@ -283,7 +283,7 @@ func TestLinksThatFollowTheHostAreNotShared(t *testing.T) {
 	named.outage("Weather", true)
 	for _, path := range linking {
 		got := named.get(path, evil).want(http.StatusOK)
-		if cache := got.header.Get("Cache-Control"); cache != "public, max-age=15" || strings.Contains(got.body, "evil.example") {
+		if cache := got.header.Get("Cache-Control"); cache != "public, max-age=10" || strings.Contains(got.body, "evil.example") {
 			t.Errorf("%s with a public URL: Cache-Control %q, links like %s", path, cache, got.body)
 		}
 	}

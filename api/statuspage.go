@@ -86,38 +86,30 @@ type statuspageUpdate struct {
 const pageID = "rollcall"
 
 func (s *Server) statuspageSummary(c echo.Context) error {
-	return s.statuspage(c, func(p publicStatus, answer *statuspage) (err error) {
+	return s.statuspage(c, func(p publicStatus, answer *statuspage) {
 		answer.Status = indicator(p)
 		answer.Components = components(p)
 		answer.Maintenance = s.statuspageMaintenances(c, p)
-		answer.Incidents, err = s.statuspageIncidentsOf(c, p, p.open())
-		return err
+		answer.Incidents = s.statuspageIncidentsOf(c, p, p.open())
 	})
 }
 
 func (s *Server) statuspageStatus(c echo.Context) error {
-	return s.statuspage(c, func(p publicStatus, answer *statuspage) error {
-		answer.Status = indicator(p)
-		return nil
-	})
+	return s.statuspage(c, func(p publicStatus, answer *statuspage) { answer.Status = indicator(p) })
 }
 
 func (s *Server) statuspageComponents(c echo.Context) error {
-	return s.statuspage(c, func(p publicStatus, answer *statuspage) error {
-		answer.Components = components(p)
-		return nil
-	})
+	return s.statuspage(c, func(p publicStatus, answer *statuspage) { answer.Components = components(p) })
 }
 
 func (s *Server) statuspageIncidents(c echo.Context) error {
-	return s.statuspage(c, func(p publicStatus, answer *statuspage) (err error) {
-		answer.Incidents, err = s.statuspageIncidentsOf(c, p, p.incidents)
-		return err
+	return s.statuspage(c, func(p publicStatus, answer *statuspage) {
+		answer.Incidents = s.statuspageIncidentsOf(c, p, p.incidents)
 	})
 }
 
 // statuspage answers with the members that fill adds to the page's own.
-func (s *Server) statuspage(c echo.Context, fill func(publicStatus, *statuspage) error) error {
+func (s *Server) statuspage(c echo.Context, fill func(publicStatus, *statuspage)) error {
 	shared(c, s.linksCache())
 	p, err := s.public(c.Request().Context())
 	if err != nil {
@@ -130,9 +122,7 @@ func (s *Server) statuspage(c echo.Context, fill func(publicStatus, *statuspage)
 		TimeZone:  "Etc/UTC",
 		UpdatedAt: timeOf(&p.at),
 	}}
-	if err := fill(p, &answer); err != nil {
-		return err
-	}
+	fill(p, &answer)
 	return ok(c, answer)
 }
 
@@ -200,10 +190,7 @@ func (p publicStatus) componentsOf(some []store.Overview) []statuspageComponent 
 	return all
 }
 
-func (s *Server) statuspageIncidentsOf(c echo.Context, p publicStatus, incidents []store.Incident) ([]statuspageIncident, error) {
-	if err := s.addUpdates(c.Request().Context(), &p, incidents); err != nil {
-		return nil, err
-	}
+func (s *Server) statuspageIncidentsOf(c echo.Context, p publicStatus, incidents []store.Incident) []statuspageIncident {
 	all := make([]statuspageIncident, 0, len(incidents))
 	for _, i := range incidents {
 		incident := p.statuspageIncident(i)
@@ -214,7 +201,7 @@ func (s *Server) statuspageIncidentsOf(c echo.Context, p publicStatus, incidents
 		incident.Components = p.componentsOf(p.about(i))
 		all = append(all, incident)
 	}
-	return all, nil
+	return all
 }
 
 // impacts are the words of Statuspage for severities.

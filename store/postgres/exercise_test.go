@@ -409,6 +409,13 @@ func callsOf(h *history, db *postgres.DB) []call {
 			}
 			return err
 		}},
+		{name: "PublicEntries", do: func(ctx context.Context) error {
+			entries, err := db.PublicEntries(ctx, []string{incident, manual.ID})
+			if err == nil && len(entries) == 0 {
+				err = errors.New("nothing was said to everybody")
+			}
+			return err
+		}},
 		{name: "PendingNotices", do: func(ctx context.Context) error { return second(db.PendingNotices(ctx)) }},
 		{name: "LeaseNotices", do: func(ctx context.Context) (err error) {
 			delivered, err = db.LeaseNotices(ctx, "me", now.Add(time.Minute), time.Minute, 100)
@@ -497,6 +504,22 @@ func callsOf(h *history, db *postgres.DB) []call {
 			}
 			return nil
 		}},
+		{name: "Crowd", do: func(ctx context.Context) error {
+			posted := store.Subscription{Channel: store.Channel{Type: store.ChannelWebhook}}
+			return errors.Join(second(db.Crowd(ctx, subscription)), second(db.Crowd(ctx, posted)))
+		}, whole: []string{"subscriptions", "channels"}},
+		{name: "ConfirmSubscription", do: func(ctx context.Context) error {
+			secret, hash := store.NewSecret("")
+			waits, err := db.CreateSubscription(ctx, store.Subscription{
+				Channel: store.Channel{Name: "you", Type: store.ChannelEmail, Settings: map[string]string{"to": store.NewID("you") + "@example.com"}},
+				All:     true, ConfirmHash: hash,
+			})
+			if err != nil {
+				return err
+			}
+			_, err = db.ConfirmSubscription(ctx, waits.ID, store.HashSecret(secret), store.DefaultSubscriptionCaps)
+			return errors.Join(err, db.DeleteSubscription(ctx, waits.ID))
+		}, whole: []string{"subscriptions", "channels"}},
 		{name: "Record what somebody who subscribed wants to hear", do: func(ctx context.Context) error {
 			fallen := h.endpoints[13]
 			out, err := db.Record(ctx, []store.Check{
@@ -558,7 +581,7 @@ func callsOf(h *history, db *postgres.DB) []call {
 		{name: "Leave", do: func(ctx context.Context) error { return db.Leave(ctx, me) }},
 		{name: "DeleteEndpoint", do: func(ctx context.Context) error {
 			return errors.Join(db.DeleteEndpoint(ctx, e.Slug), db.DeleteEndpoint(ctx, twice.Slug))
-		}},
+		}, whole: []string{"maintenances", "subscriptions"}}, // what names them
 		{name: "DeleteChannel", do: func(ctx context.Context) error { return db.DeleteChannel(ctx, c.ID) }, whole: []string{"endpoints"}},
 	}
 }
