@@ -118,9 +118,9 @@ var examples = map[store.ChannelType]example{
 		lacks:  []string{"webhook_url"},
 	},
 	store.ChannelPagerDuty: {
-		fields: map[string]string{"routing_key": "hush-key", "api_url": "https://events.eu.pagerduty.com"},
-		rename: map[string]string{"routing_key": "hush-key-2"},
-		bad:    map[string]string{"api_url": "https://me@events.example"},
+		fields: map[string]string{"routing_key": "hush0000000000000000000000000000", "api_url": "https://events.eu.pagerduty.com"},
+		rename: map[string]string{"routing_key": "hush0000000000000000000000000002"},
+		bad:    map[string]string{"routing_key": "hush-key", "api_url": "https://me@events.example"},
 		lacks:  []string{"routing_key"},
 	},
 	store.ChannelOpsgenie: {
@@ -142,15 +142,15 @@ var examples = map[store.ChannelType]example{
 		lacks:  []string{"webhook_url"},
 	},
 	store.ChannelTelegram: {
-		fields: map[string]string{"bot_token": "1:hush", "chat_id": "-100", "topic": "42", "api_url": "https://bots.example"},
-		rename: map[string]string{"bot_token": "2:hush"},
-		bad:    map[string]string{"api_url": "file:///etc"},
+		fields: map[string]string{"bot_token": "1:hush-hush-hush", "chat_id": "-100", "topic": "42", "api_url": "https://bots.example"},
+		rename: map[string]string{"bot_token": "2:hush-hush-hush"},
+		bad:    map[string]string{"bot_token": "hush", "chat_id": "ops", "topic": "general", "api_url": "file:///etc"},
 		lacks:  []string{"bot_token", "chat_id"},
 	},
 	store.ChannelNtfy: {
 		fields: map[string]string{"topic": "hush-topic", "access_token": "tk_hush", "api_url": "https://ntfy.example"},
 		rename: map[string]string{"access_token": "tk_hush_2"},
-		bad:    map[string]string{"api_url": "mailto:a@example.com"},
+		bad:    map[string]string{"topic": "https://ntfy.sh/hush", "api_url": "mailto:a@example.com"},
 		lacks:  []string{"topic"},
 	},
 	store.ChannelMattermost: {
@@ -252,7 +252,7 @@ func TestEveryTypeOfChannelNamesItsMistakes(t *testing.T) {
 				want    []string
 			}{
 				"nothing given":            {nil, example.lacks},
-				"no address":               {mixed(example.fields, example.bad), slices.Collect(maps.Keys(example.bad))},
+				"no address":               {mixed(example.fields, example.bad), slices.Sorted(maps.Keys(example.bad))},
 				"a field of another type":  {mixed(example.fields, map[string]string{foreign: "hush-foreign"}), []string{foreign}},
 				"a member of no type":      {mixed(example.fields, map[string]string{"color": "red"}), []string{"color"}},
 				"a member that is ours":    {mixed(example.fields, map[string]string{"has_routing_key": "yes"}), []string{"has_routing_key"}},

@@ -61,6 +61,8 @@ func (s ChannelSpec) problems(c Channel) []probe.Problem {
 			problems = append(problems, problem(f.Name, "must be one of %s", strings.Join(f.Choices, ", ")))
 		case f.Secret && f.Kind == FieldText && strings.ContainsAny(v, " \t\r\n"):
 			problems = append(problems, problem(f.Name, "holds white space: copy it again"))
+		case f.shape != nil && !f.shape.pattern.MatchString(v):
+			problems = append(problems, problem(f.Name, "%s", f.shape.problem))
 		}
 	}
 	for _, group := range []map[string]string{c.Settings, c.Secrets} {

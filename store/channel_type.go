@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/mail"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -46,7 +47,23 @@ type ChannelField struct {
 	Secret      bool // encrypted at rest and never given out
 	Required    bool
 	Choices     []string // of FieldChoice
+	shape       *shape   // that a value has; nil: any
 }
+
+// shape is what a value of a field looks like, and what a problem says of one that does not.
+type shape struct {
+	pattern *regexp.Regexp
+	problem string
+}
+
+// Shapes of what services give out to be copied. A value that lost a part on the way, or is another one, would never bring anything.
+var (
+	pagerDutyKey   = &shape{regexp.MustCompile(`^[A-Za-z0-9]{32}$`), "must be the 32 letters and digits of an Events API v2 integration's key: copy it again"}
+	telegramToken  = &shape{regexp.MustCompile(`^[0-9]{1,20}:[A-Za-z0-9_-]{10,100}$`), "must look like 123456789:AA…: copy it again"}
+	telegramChatID = &shape{regexp.MustCompile(`^(-?[0-9]{1,18}|@[A-Za-z][A-Za-z0-9_]{3,31})$`), "must be a number like -1001234567890, or the name of a public chat like @channel"}
+	telegramTopic  = &shape{regexp.MustCompile(`^[0-9]{1,9}$`), "must be a number: it stands at the end of a link to the topic"}
+	ntfyTopic      = &shape{regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`), "must be a name of at most 64 letters, digits, - and _, without the server's address"}
+)
 
 // FieldKind says what a field holds.
 type FieldKind int
@@ -119,7 +136,7 @@ var channelSpecs = []ChannelSpec{
 		template,
 	}},
 	{Type: ChannelPagerDuty, Title: "PagerDuty", Fields: []ChannelField{
-		{Name: "routing_key", Label: "Integration key", Secret: true, Required: true, Hint: "Of an Events API v2 integration."},
+		{Name: "routing_key", Label: "Integration key", Secret: true, Required: true, shape: pagerDutyKey, Hint: "Of an Events API v2 integration."},
 		{Name: "api_url", Label: "API URL", Kind: FieldURL, Placeholder: "https://events.pagerduty.com", Hint: "https://events.eu.pagerduty.com in the EU."},
 		template,
 	}},
@@ -139,14 +156,14 @@ var channelSpecs = []ChannelSpec{
 		template,
 	}},
 	{Type: ChannelTelegram, Title: "Telegram", Fields: []ChannelField{
-		{Name: "bot_token", Label: "Bot token", Secret: true, Required: true, Placeholder: "123456789:AA…"},
-		{Name: "chat_id", Label: "Chat", Required: true, Placeholder: "-1001234567890 or @channel"},
-		{Name: "topic", Label: "Topic", Placeholder: "42", Hint: "The id of a topic of the group; empty for none."},
+		{Name: "bot_token", Label: "Bot token", Secret: true, Required: true, shape: telegramToken, Placeholder: "123456789:AA…"},
+		{Name: "chat_id", Label: "Chat", Required: true, shape: telegramChatID, Placeholder: "-1001234567890 or @channel"},
+		{Name: "topic", Label: "Topic", shape: telegramTopic, Placeholder: "42", Hint: "The id of a topic of the group; empty for none."},
 		{Name: "api_url", Label: "API URL", Kind: FieldURL, Placeholder: "https://api.telegram.org", Hint: "Of a Bot API server of your own."},
 		template,
 	}},
 	{Type: ChannelNtfy, Title: "ntfy", Fields: []ChannelField{
-		{Name: "topic", Label: "Topic", Secret: true, Required: true, Hint: "Who knows it can read along: it is kept like a password."},
+		{Name: "topic", Label: "Topic", Secret: true, Required: true, shape: ntfyTopic, Hint: "Who knows it can read along: it is kept like a password."},
 		{Name: "access_token", Label: "Access token", Secret: true, Placeholder: "tk_…", Hint: "Where the server wants one."},
 		{Name: "api_url", Label: "Server", Kind: FieldURL, Placeholder: "https://ntfy.sh"},
 		template,

@@ -75,7 +75,7 @@ func TestASubscriptionIsCheckedAsAWhole(t *testing.T) {
 			s.Channel = store.Channel{Name: "a", Type: store.ChannelWebhook, Secrets: map[string]string{"webhook_url": "https://a.example"}}
 		}, nil},
 		"a channel of another type": {func(s *store.Subscription) {
-			s.Channel = store.Channel{Name: "a", Type: store.ChannelPagerDuty, Secrets: map[string]string{"routing_key": "x"}}
+			s.Channel = store.Channel{Name: "a", Type: store.ChannelPagerDuty, Secrets: map[string]string{"routing_key": "R015OVDRGSBYGUPK8LX9D3GSQCP5M4TT"}}
 		}, []string{"type"}},
 		"no channel":      {func(s *store.Subscription) { s.Channel = store.Channel{} }, []string{"name", "type", "type"}},
 		"about nothing":   {func(s *store.Subscription) { s.All = false }, []string{"endpoints"}},
