@@ -139,6 +139,36 @@ func TestCourse(t *testing.T) {
 			50  degraded
 			69  degraded  goes on degraded: severity calmed; calmed a b
 			70  up        ends degraded: resolved; over a b`},
+		{"what comes and goes and then cannot be told for long is told once, until something is known again", func(e *store.Endpoint) {
+			e.Alerting.FlapChanges = 3
+		}, `
+			0   up
+			1   down      opens down: opened; told a b
+			2   up        ends down: resolved; over a b
+			3   down      opens down, flapping: opened flapping; told a b; flapping a b
+			4   up
+			5   unknown
+			34  unknown
+			35  unknown   goes on unknown, flapping: severity; updated a b
+			36  unknown
+			40  up
+			41  down      goes on down, flapping: severity
+			42  up
+			43  unknown
+			73  unknown   goes on unknown, flapping: severity; updated a b
+			160 unknown
+			161 down      goes on down: severity calmed; calmed a b
+			162 up        ends down: resolved; over a b`},
+		{"what came and went untold is told when it cannot be told for long", func(e *store.Endpoint) {
+			e.Alerting.FlapChanges = 3
+		}, `
+			0   up
+			1   degraded  opens degraded: opened
+			2   up        ends degraded: resolved
+			3   degraded  opens degraded, flapping: opened flapping
+			4   unknown
+			34  unknown   goes on unknown, flapping: severity; told a b
+			100 up        ends unknown, flapping: calmed resolved; over a b`},
 		{"how many changes are too many, somebody may say", func(e *store.Endpoint) { e.Alerting.FlapChanges = 3 }, `
 			0   up
 			1   down      opens down: opened; told a b

@@ -465,6 +465,12 @@ func (p *process) LeaseNotices(ctx context.Context, holder string, now time.Time
 	return due, nil
 }
 
+// Incident is that of the database.
+func (p *process) Incident(ctx context.Context, id string) (store.Incident, error) {
+	p.live()
+	return p.db.Incident(ctx, id)
+}
+
 // SettleNotice is that of the database as well.
 func (p *process) SettleNotice(ctx context.Context, s store.Settlement) error {
 	return p.transaction(ctx, "SettleNotice", func(ctx context.Context) error {

@@ -22,6 +22,7 @@ type Config struct {
 	Store interface {
 		LeaseNotices(ctx context.Context, holder string, now time.Time, lease time.Duration, limit int) ([]store.Delivery, error)
 		SettleNotice(ctx context.Context, s store.Settlement) error
+		Incident(ctx context.Context, id string) (store.Incident, error)
 	}
 	Senders map[store.ChannelType]Sender
 	// PublicSenders are those for subscriptions from the public, who must not have us call what only the team may name; nil:
@@ -106,7 +107,8 @@ const (
 //
 //	Run ── look ──► lease what is due, hand it to the lane of its channel
 //	lane ─ hush ──► settle what nothing is to be said about: it is over by then, or these are quiet hours
-//	     ─ speak ─► word one, or many as a digest · send · settle: sent, passed, due again, or failed for good
+//	     ─ speak ─► word one, or many as a digest · send · settle: sent, passed, due again, or failed for good;
+//	                of a reminder, look first whether somebody has done something since it was leased
 //
 // There is one lane for each busy channel, with one goroutine. Whatever was leased and not settled falls due again when its
 // lease ends.
@@ -310,6 +312,12 @@ func (d *Dispatcher) speak(work context.Context, l *lane) {
 	items := d.take(l)
 	if len(items) == 0 {
 		<-slots
+		return
+	}
+	if how, ok := d.overtaken(work, &items[0]); ok {
+		<-slots
+		d.hushAlike(work, items, how)
+		d.nudge()
 		return
 	}
 	s := d.deliver(work, l, items)

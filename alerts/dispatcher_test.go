@@ -730,6 +730,20 @@ func (n *notices) LeaseNotices(ctx context.Context, holder string, now time.Time
 	return due, nil
 }
 
+// Incident returns how one stands at present, which may be another way than when it was leased.
+func (n *notices) Incident(_ context.Context, id string) (store.Incident, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.leaseErr != nil {
+		return store.Incident{}, n.leaseErr
+	}
+	i := slices.IndexFunc(n.list, func(d store.Delivery) bool { return d.Incident.ID == id })
+	if i < 0 {
+		return store.Incident{}, store.ErrNotFound
+	}
+	return n.list[i].Incident, nil
+}
+
 func (n *notices) SettleNotice(_ context.Context, s store.Settlement) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

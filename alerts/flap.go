@@ -33,7 +33,8 @@ func (c course) calm() bool {
 
 // flapping returns what becomes of an incident that comes and goes, or begins to. While it does it stays open, also when the
 // endpoint is up, and as serious as it was at worst: one message says that it comes and goes in place of one for each change. It
-// has calmed when nothing has changed for an hour, which is the end of it when the endpoint is up.
+// has calmed when nothing has changed for an hour, which is the end of it when the endpoint is up. What cannot be told for
+// Alerting.UnknownAfter is told once: nobody should go on believing that it comes and goes.
 func (c course) flapping(i store.Incident) []store.Turn {
 	switch {
 	case !i.Flapping:
@@ -42,6 +43,8 @@ func (c course) flapping(i store.Incident) []store.Turn {
 		c.markFlapping(&i, &turn)
 		turn.Incident = i
 		return []store.Turn{turn}
+	case c.bad() && c.whole.Status == store.StatusUnknown && i.Severity != store.StatusUnknown:
+		return []store.Turn{c.unseen(i)}
 	case !c.calm():
 		return c.stillFlapping(i)
 	case c.over():
@@ -74,9 +77,26 @@ func (c course) stillFlapping(i store.Incident) []store.Turn {
 	return []store.Turn{turn}
 }
 
-// worsen makes an incident as serious as the endpoint is, where that is worse than it ever was.
+// unseen returns an incident that came and went as one of which nothing can be told. It goes on as such a one, until something is
+// known again.
+func (c course) unseen(i store.Incident) store.Turn {
+	told, before := c.heard(i), i.Severity
+	turn := store.Turn{Tells: store.NoticeUpdated, Told: c.tells(before) || c.tells(c.whole.Status)}
+	c.take(&i, &turn, store.EntrySeverity)
+	if turn.Notices = c.tellFirst(&i, before); len(turn.Notices) == 0 {
+		turn.Notices = c.notices(store.NoticeUpdated, told, c.dueAfterOpening(i))
+	}
+	turn.Incident = i
+	return turn
+}
+
+// worsen makes an incident as serious as the endpoint is, where that is worse than it ever was, or than that nothing could be told.
 func (c course) worsen(i *store.Incident, turn *store.Turn) {
-	if !c.bad() || c.whole.Status == store.StatusUnknown || !store.Graver(c.whole.Status, i.Worst) {
+	if !c.bad() || c.whole.Status == store.StatusUnknown {
+		return
+	}
+	known := i.Severity == store.StatusUnknown && store.Graver(c.whole.Status, i.Severity)
+	if !known && !store.Graver(c.whole.Status, i.Worst) {
 		return
 	}
 	before := i.Severity

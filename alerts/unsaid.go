@@ -1,6 +1,8 @@
 package alerts
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/rollcallhq/rollcall/store"
@@ -68,6 +70,25 @@ func needless(d store.Delivery, now time.Time) (store.Settlement, bool) {
 		return store.Settlement{RetryAt: *i.SnoozedUntil, Deferred: true, Error: "somebody has snoozed it"}, true
 	}
 	return store.Settlement{}, false
+}
+
+// overtaken reads the incident anew of a delivery that reminds or escalates, because somebody may have done something about it
+// since it was leased, and returns how it is settled then. While the database cannot say, it is sent: rather one too many.
+func (d *Dispatcher) overtaken(work context.Context, l *leased) (store.Settlement, bool) {
+	if l.Event != nil || !isAhead(l.Delivery) {
+		return store.Settlement{}, false
+	}
+	ctx, cancel := context.WithTimeout(work, settleFor)
+	defer cancel()
+	i, err := d.config.Store.Incident(ctx, l.Incident.ID)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return store.Settlement{Passed: true, Error: "the incident is gone"}, true
+	case err != nil:
+		return store.Settlement{}, false
+	}
+	l.Incident = i
+	return needless(l.Delivery, time.Now())
 }
 
 // isAhead reports whether all that a delivery tells was written down before it was to be said.

@@ -1,6 +1,7 @@
 package alerts_test
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,6 +46,40 @@ func TestDeliveryWithoutAWord(t *testing.T) {
 				})
 			})
 		}
+	}
+	first := []string{"ch_1 inc_1 reminder"}
+	for name, tt := range map[string]struct {
+		change func(n *notices)
+		want   []string // what is sent
+		passed string
+	}{
+		"somebody acknowledges its incident": {func(n *notices) { n.list[0].Incident.AcknowledgedAt = new(time.Now()) }, first, "somebody has acknowledged it"},
+		"that is over": {func(n *notices) {
+			n.list[0].Incident = ended(n.list[0].Incident, time.Minute, store.ResolutionRecovered)
+		}, first, "the incident is over"},
+		"that goes":              {func(n *notices) { n.list[0].Incident.ID = "" }, first, "the incident is gone"},
+		"the database goes away": {func(n *notices) { n.leaseErr = errors.New("away") }, append(first, "ch_1 inc_2 reminder"), ""},
+	} {
+		t.Run("a reminder waits for its turn, and meanwhile "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t)
+				f.config.Pace = func(store.ChannelType) time.Duration { return 10 * time.Second }
+				f.add("inc_1", "ch_1", store.NoticeReminder)
+				f.add("inc_2", "ch_1", store.NoticeReminder)
+				stop := f.start()
+				time.Sleep(5 * time.Second)
+				f.store.mu.Lock()
+				tt.change(f.store)
+				f.store.mu.Unlock()
+				time.Sleep(time.Minute)
+				stop()
+				f.wantSent(tt.want...)
+				last := f.store.settlements[len(f.store.settlements)-1]
+				if last.Passed != (tt.passed != "") || last.Error != tt.passed || len(f.store.settlements) != 2 {
+					t.Errorf("settled as %+v, want it passed because %q", f.store.settlements, tt.passed)
+				}
+			})
+		})
 	}
 	t.Run("an end is told though a reminder of it waits as well", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
