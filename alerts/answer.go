@@ -110,10 +110,7 @@ const maxQuoted = 200
 // by: the token in a path, the key in a body.
 func quoted(text string, c store.Channel) string {
 	text = oneLine(text, maxAnswer) // first, or a character that is dropped later could hide a secret
-	for _, part := range secretParts(c) {
-		text = strings.ReplaceAll(text, part, "…")
-	}
-	return oneLine(text, maxQuoted)
+	return oneLine(withoutSecrets(text, c), maxQuoted)
 }
 
 // secretParts returns everything by which a secret of c could be used, the longest first: each as a whole, and of an

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"runtime/debug"
 	"strings"
 
@@ -61,19 +60,11 @@ func cleaned(err error, c store.Channel) error {
 	return errors.New(withoutSecrets(err.Error(), c))
 }
 
-// withoutSecrets cuts the secrets of c out of a text: each as a whole, and of a URL also the path, by which servers
-// repeat it. Senders take care of that themselves; this is for the one that forgets.
+// withoutSecrets cuts the secrets of c out of a text, and the parts of them by which servers repeat them. Senders take care of
+// that themselves; here it is for the one that forgets.
 func withoutSecrets(text string, c store.Channel) string {
-	for _, secret := range c.Secrets {
-		parts := []string{secret}
-		if u, err := url.Parse(secret); err == nil && u.Host != "" {
-			parts = append(parts, u.RequestURI(), u.EscapedPath())
-		}
-		for _, part := range parts {
-			if len(part) > 1 {
-				text = strings.ReplaceAll(text, part, "…")
-			}
-		}
+	for _, part := range secretParts(c) {
+		text = strings.ReplaceAll(text, part, "…")
 	}
 	return text
 }
