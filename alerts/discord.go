@@ -16,7 +16,7 @@ import (
 // "webhook_url", with thread_id among its parameters for a thread.
 //
 // An incident is one message there, edited in place as it goes on. A change or the end of an incident is a short message
-// besides, because Discord notifies nobody of an edit. No message mentions anybody.
+// besides, because Discord notifies nobody of an edit; it makes no sound where nothing got worse. No message mentions anybody.
 //
 // Discord has no way to post a message through a webhook at most once: what this process did not live to record is posted
 // twice.

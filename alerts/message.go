@@ -207,7 +207,7 @@ func changeLine(c probe.Change) string {
 		words += oneLine(c.Tool, maxChange/3) + ": "
 	}
 	if c.Path != "" {
-		words += oneLine(c.Path, maxChange/3) + " "
+		words += oneLine(c.Path, maxChange/3) + ": "
 	}
 	return oneLine(words+c.Message, maxChange)
 }

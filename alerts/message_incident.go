@@ -98,13 +98,20 @@ func (t topic) resolved(m Message) Message {
 		if t.Severity == store.StatusDown && t.ofEndpoint() {
 			m.Outcome = "It had been down for " + m.Lasted + " and is not watched until somebody resumes it."
 		}
+	case t.Resolution == store.ResolutionRemoved:
+		removed := "it"
+		if t.Kind.Shared() {
+			removed = "its last endpoint"
+		}
+		m.Title = t.name() + " is not watched any more"
+		m.Outcome = "It " + t.pastPredicate() + " for " + m.Lasted + " until somebody removed " + removed + "."
 	case t.Resolution == store.ResolutionManual && t.Kind != store.IncidentManual:
 		m.Title = t.subject() + ": " + t.closer() + " says that it is over"
 		m.Outcome = t.closed("Declared over", m.Lasted) + " Checks go on, and it is opened again if it gets worse."
 		return m
 	case t.Kind == store.IncidentManual:
 		m.Title = "Over: " + t.subject()
-		m.Outcome = t.closed("Over", m.Lasted)
+		m.Outcome = t.closed("Ended", m.Lasted)
 		return m
 	case t.Flapping:
 		m.Title = t.name() + " has calmed and is well"
@@ -199,7 +206,7 @@ func (t topic) kind() Kind {
 		return KindFlapping
 	case t.tells(store.NoticeOpened), again && t.open():
 		return KindOpened
-	case t.tells(store.NoticeEscalation):
+	case t.tells(store.NoticeEscalation) && t.AcknowledgedAt == nil:
 		return KindEscalation
 	case t.tells(store.NoticeReminder) && len(t.notices) == 1:
 		return KindReminder

@@ -159,6 +159,8 @@ func otherKinds() []saying {
 	burning.ID = "inc_1"
 	manual := of(store.IncidentManual, failing(store.StatusDegraded, "", "", 0, ""))
 	manual.Title, manual.Subject, manual.EndpointID, manual.SeenFrom = "Slow answers in Europe", "manual/inc_1", "", nil
+	removed := outage()
+	removed.Title = "Weather"
 	without := func(i store.Incident, entry *store.Entry, kind store.NoticeKind) alerts.Message {
 		d := delivery(i, store.Endpoint{}, kind)
 		d.Entry = entry
@@ -172,6 +174,8 @@ func otherKinds() []saying {
 		{"chain halted", without(chain, after(0, store.EntryOpened, "", "geth-1"), store.NoticeOpened)},
 		{"chain still halted", without(chain, nil, store.NoticeReminder)},
 		{"chain halted for one more", without(chain, after(4, store.EntryJoined, "", "geth-2"), store.NoticeOpened)},
+		{"resolved by a removal", without(ended(removed, time.Hour, store.ResolutionRemoved), nil, store.NoticeResolved)},
+		{"chain of which the last was removed", without(ended(chain, time.Hour, store.ResolutionRemoved), nil, store.NoticeResolved)},
 		{"chain moves again", without(over(chain), nil, store.NoticeResolved)},
 		{"location without network", without(location, nil, store.NoticeOpened)},
 		{"location with network again", without(over(location), nil, store.NoticeResolved)},
@@ -221,7 +225,7 @@ func ofEvents(t *testing.T) []saying {
 		{"location event without data", words(bare, store.Endpoint{}, publicURL)},
 		{"test", alerts.NewTestMessage(store.Channel{Name: "ops"}, publicURL)},
 		{"question", question(publicURL + "/status/confirm?token=t")},
-		{"question of who is asked already", question("")},
+		{"question of who is subscribed", question("")},
 	}
 }
 

@@ -13,8 +13,9 @@ import (
 // Ntfy publishes to a topic of an ntfy server (https://docs.ntfy.sh/publish): fields "topic", "access_token" where the server
 // wants one, and "api_url" for another server than ntfy.sh.
 //
-// Each message is a notification of its own. Servers cannot take one back or change it, and so acts of people are passed
-// over, and a message that comes again after a crash is there twice.
+// Each message is a notification of its own, which rings the louder the worse it stands, and not at all where nothing got worse.
+// Servers cannot take one back or change it, and so acts of people are passed over, and a message that comes again after a
+// crash is there twice.
 type Ntfy struct{ caller caller }
 
 // NewNtfy returns a sender that calls ntfy through client: see NewClient.

@@ -21,8 +21,9 @@ import (
 // It has no buttons, because a webhook says nothing of the app that would have to answer for them.
 //
 // A bot ("bot_token", "channel", and "api_url" for another server) gets one message for each incident. It is updated in
-// place and always shows how the incident stands, while its thread tells what happened, one reply for each notice. With
-// the "signing_secret" of its app it has buttons for as long as there is something to acknowledge: see SlackApp.
+// place and always shows how the incident stands, while its thread tells what happened, one reply for each notice; what is
+// there to be noticed, such as that it got worse or is open again, is shown in the channel too. With the "signing_secret"
+// of its app it has buttons for as long as there is something to acknowledge: see SlackApp.
 //
 // Slack has no way to post a message at most once. When this process dies between a post and the record of it, a
 // webhook's message or an opening is posted twice, and of two openings the later one is updated. An update repeated is

@@ -11,12 +11,12 @@ import (
 func NewQuestion(confirmURL, manageURL string) Message {
 	m := Message{
 		Kind: KindService, ID: store.NewID("ask"), Symbol: "🔔", Title: "Confirm your subscription",
-		Meaning: "Somebody, most likely you, asked to hear of outages at this address. Follow the link and confirm; do nothing, and you hear no more.",
+		Meaning: "Somebody, most likely you, asked to hear of outages at this address. Follow the link and confirm. If you do nothing, nothing more is sent.",
 		Link:    confirmURL, LinkText: "Confirm the subscription",
 	}
 	if confirmURL == "" {
 		m.Title = "You are subscribed already"
-		m.Meaning = "Somebody, most likely you, asked to hear of outages at this address, which does already. Follow the link to change what about, or to end it."
+		m.Meaning = "Somebody, most likely you, asked to hear of outages at this address, where word of them is sent already. Follow the link to change of which, or to end it."
 		m.Link, m.LinkText = manageURL, "Change or end the subscription"
 	}
 	return m

@@ -15,7 +15,7 @@ import (
 // of a group, and "api_url" for a Bot API server of one's own.
 //
 // An incident is one message there, edited in place as it goes on. A change or the end of an incident is a reply to it
-// besides, because Telegram notifies nobody of an edit.
+// besides, because Telegram notifies nobody of an edit; it makes no sound where nothing got worse.
 //
 // Telegram has no way to post a message at most once: what this process did not live to record is posted twice.
 type Telegram struct{ caller caller }

@@ -27,7 +27,7 @@ var wordsRead = []string{
 	"certificate expiring", "certificate renewed", "credential expiring", "credential rejected", "chain lag", "chain halted",
 	"chain halted for one more", "chain moves again", "location without network", "objective burning", "objective no longer burning",
 	"channel broken", "manual opened", "manual over", "test", "public opened", "public comment", "public resolved", "public digest",
-	"question", "question of who is asked already",
+	"question", "question of who is subscribed",
 }
 
 // TestWordsInEveryChannel holds what every type of channel is sent for a message against one golden file for the type: the requests as
