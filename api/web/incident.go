@@ -285,6 +285,8 @@ func (r TimelineRow) ended() string {
 	switch {
 	case r.How == store.ResolutionPaused:
 		return "Ended by a pause"
+	case r.How == store.ResolutionRemoved:
+		return "Ended"
 	case r.Author != "" || r.How == store.ResolutionManual:
 		return "Resolved"
 	case r.Incident == store.IncidentEndpoint || r.Incident == "":
