@@ -55,9 +55,15 @@ func (w *Webhook) Send(ctx context.Context, c store.Channel, _ string, m Message
 }
 
 // Challenge asks the receiver of a channel to prove that it wants messages: it is posted {"type": "verification",
-// "challenge": token} and has to answer 2xx with the token, as {"challenge": token} or as nothing but it.
-func (w *Webhook) Challenge(ctx context.Context, c store.Channel, token string) error {
-	body, err := inWebhookJSON(map[string]string{"type": "verification", "challenge": token})
+// "challenge": token, "manage": manageURL} and has to answer 2xx with the token, as {"challenge": token} or as nothing but it.
+// One that answers everybody with what it was sent has proved nothing. manageURL is where to change the subscription and end it;
+// it may be empty.
+func (w *Webhook) Challenge(ctx context.Context, c store.Channel, token, manageURL string) error {
+	question := map[string]string{"type": "verification", "challenge": token}
+	if manageURL != "" {
+		question["manage"] = manageURL
+	}
+	body, err := inWebhookJSON(question)
 	if err != nil {
 		return err
 	}
@@ -65,10 +71,12 @@ func (w *Webhook) Challenge(ctx context.Context, c store.Channel, token string) 
 	if err != nil {
 		return err
 	}
-	var echo struct {
+	var proof struct {
 		Challenge string `json:"challenge"`
+		Type      string `json:"type"` // there when the question itself comes back
 	}
-	if token == "" || strings.TrimSpace(string(answer)) != token && (json.Unmarshal(answer, &echo) != nil || echo.Challenge != token) {
+	bare := strings.TrimSpace(string(answer)) == token
+	if token == "" || !bare && (json.Unmarshal(answer, &proof) != nil || proof.Challenge != token || proof.Type != "") {
 		return errChallenge
 	}
 	return nil

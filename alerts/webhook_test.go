@@ -284,21 +284,22 @@ func TestAWebhookProvesThatItWantsMessages(t *testing.T) {
 		{name: "not by another challenge", answer: `{"challenge": "tok_1"}`},
 		{name: "not by a page that has it somewhere", answer: "<p>" + token + "</p>"},
 		{name: "not by 200 alone", answer: "ok"},
+		{name: "not by the question itself", answer: `{"challenge":"tok_3Kx9","manage":"https://status.example/x","type":"verification"}`},
 		{name: "not by an error with the challenge", answer: token, status: http.StatusBadRequest},
 	}
 	for _, tt := range tests {
 		receiver := alertstest.NewReceiver(t)
 		receiver.SetChallengeAnswer(tt.answer)
 		receiver.SetFault(tt.status, 0, tt.answer)
-		err := newWebhook().Challenge(t.Context(), hookChannel(receiver), token)
+		err := newWebhook().Challenge(t.Context(), hookChannel(receiver), token, "https://status.example/x")
 		if (err == nil) != tt.ok {
 			t.Errorf("%s: error = %v, want ok: %t", tt.name, err, tt.ok)
 		}
-		if got := receiver.Requests()[0]; !got.Verified || got.Body != `{"challenge":"tok_3Kx9","type":"verification"}` {
+		if got := receiver.Requests()[0]; !got.Verified || got.Body != `{"challenge":"tok_3Kx9","manage":"https://status.example/x","type":"verification"}` {
 			t.Errorf("%s: asked with %s, verified %t", tt.name, got.Body, got.Verified)
 		}
 	}
-	if err := newWebhook().Challenge(t.Context(), hookChannel(alertstest.NewReceiver(t)), ""); err == nil {
+	if err := newWebhook().Challenge(t.Context(), hookChannel(alertstest.NewReceiver(t)), "", ""); err == nil {
 		t.Error("a challenge without a token was met")
 	}
 }

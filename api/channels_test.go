@@ -295,7 +295,7 @@ func TestKeptSecretsGoToNoOtherServer(t *testing.T) {
 			for _, f := range spec.Fields {
 				if f.Secret && fields[f.Name] != "" {
 					secrets = append(secrets, f.Name)
-					again[f.Name] = fields[f.Name] + "x"
+					again[f.Name] = fields[f.Name][:len(fields[f.Name])-1] + "x" // of the same shape
 				}
 			}
 			for _, server := range []string{`"https://evil.example"`, "null"} {

@@ -28,7 +28,7 @@ func (s *Server) channelList(c echo.Context, status int, page web.ChannelsPage) 
 	if err != nil {
 		return err
 	}
-	page.Frame = s.frame(c, "/channels")
+	page.Frame, page.Nameless = s.frame(c, "/channels"), s.cfg.PublicURL == ""
 	for _, channel := range channels {
 		page.Channels = append(page.Channels, channelRow(channel))
 	}

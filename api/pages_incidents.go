@@ -150,11 +150,8 @@ func (s *Server) dependents(ctx context.Context, i store.Incident) ([]web.Endpoi
 	if i.ResolvedAt != nil || i.Kind != store.IncidentEndpoint || i.Severity != store.StatusDown {
 		return nil, nil
 	}
-	page, err := s.cfg.Store.Endpoints(ctx, store.EndpointFilter{Limit: -1})
-	if err != nil {
-		return nil, err
-	}
-	return endpointLinks(slices.DeleteFunc(page.Items, func(o store.Overview) bool { return !slices.Contains(o.DependsOn, i.EndpointID) })), nil
+	page, err := s.cfg.Store.Endpoints(ctx, store.EndpointFilter{Behind: i.EndpointID, Limit: store.MaxLimit})
+	return endpointLinks(page.Items), err
 }
 
 // opening is the check that opened an incident, with what was said; nil when it is not kept any more.

@@ -73,6 +73,9 @@ func aboutWords(all bool, endpoints int, tags []string) string {
 	case len(tags) > 1:
 		words = append(words, "tags "+strings.Join(tags[:len(tags)-1], ", ")+" and "+tags[len(tags)-1])
 	}
+	if len(words) == 0 {
+		return "nothing any more: what it was about is gone"
+	}
 	return strings.Join(words, ", ")
 }
 

@@ -74,16 +74,24 @@ func (s *Server) pageSubscribe(c echo.Context) error {
 	}
 	form := s.subscribeForm(shown, sub)
 	if form == nil {
-		return store.ErrNotFound
+		return s.unsubscribable(c)
 	}
 	return s.publicPage(c, web.SubscribePage{Frame: s.frame(c, "/status"), Form: *form})
+}
+
+// unsubscribable says that nobody can subscribe here: nobody is there to ask, or the links of messages would lead nowhere.
+func (s *Server) unsubscribable(c echo.Context) error {
+	return s.render(c, http.StatusNotFound, web.SubscribeSaidPage{
+		Frame: s.frame(c, "/status"), Title: "Subscribing is not available here",
+		Text: "This service does not send messages to the public. Its feeds, which the status page leads to, tell of incidents as well.",
+	})
 }
 
 // doSubscribe takes a wish and sends a question. What it answers does not depend on who is subscribed already.
 func (s *Server) doSubscribe(c echo.Context) error {
 	by := s.subscribable()
 	if len(by) == 0 {
-		return store.ErrNotFound
+		return s.unsubscribable(c)
 	}
 	f, err := readForm(c)
 	if err != nil {
@@ -105,6 +113,9 @@ func (s *Server) doSubscribe(c echo.Context) error {
 	times, wait := s.asking.take(c.RealIP(), sub)
 	if wait > 0 {
 		return s.subscribeAgain(c, w, shown, sub, tooManyAsked(wait))
+	}
+	if err := s.roomFor(ctx, sub); err != nil {
+		return s.subscribeAgain(c, w, shown, sub, err)
 	}
 	sub, secret, err := s.enlist(ctx, sub)
 	if err != nil {
@@ -134,6 +145,9 @@ func (s *Server) answerAsked(c echo.Context, w wish, shown []store.Overview, sub
 	defer cancel()
 	if err := s.question(ctx, sub, secret, times); err != nil {
 		s.noteUnasked(ctx, sub, err)
+		if p := problemOf(err); p.Status == http.StatusConflict { // others were confirmed while we asked
+			return s.subscribeAgain(c, w, shown, sub, err)
+		}
 		refused := fault(http.StatusUnprocessableEntity, "Not subscribed", "That did not work: nobody there answered as they should.")
 		return s.subscribeAgain(c, w, shown, sub, refused)
 	}

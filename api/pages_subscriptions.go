@@ -32,7 +32,7 @@ func (s *Server) subscriptionsPage(c echo.Context, status int, page web.Subscrip
 	if err != nil {
 		return err
 	}
-	page.Frame = s.frame(c, "/subscriptions")
+	page.Frame, page.Nameless = s.frame(c, "/subscriptions"), s.cfg.PublicURL == ""
 	for _, sub := range found.Items {
 		page.Subscriptions = append(page.Subscriptions, subscriptionRow(sub))
 	}

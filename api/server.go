@@ -79,12 +79,14 @@ type Config struct {
 	// these addresses.
 	SlackAction, SlackCommand func(ctx context.Context, header http.Header, body []byte) (status int, contentType string, reply []byte)
 	// AskSubscriber asks whether somebody wants a subscription that was asked for on the status page, in a mail or a message in
-	// Slack that holds both links. confirmURL is empty where s is confirmed already: the message says that, and how to end it.
-	// It is empty for a webhook as well: nil means that its receiver answered a challenge, which confirms the subscription. Nil:
-	// nobody from the public can subscribe; nor without a PublicURL, which the links need.
+	// Slack that holds confirmURL. That is empty where s is confirmed already: the message says so, and leads to manageURL. It is
+	// empty for a webhook as well: nil means that its receiver answered a challenge, which holds manageURL and confirms the
+	// subscription. Nil: nobody from the public can subscribe; nor without a PublicURL, which the links need.
 	AskSubscriber func(ctx context.Context, s store.Subscription, confirmURL, manageURL string) error
 	// SubscribeBy are the types of channels that AskSubscriber knows how to ask through. Nil: email, webhook and slack.
 	SubscribeBy []store.ChannelType
+	// SubscriptionCaps bound the subscriptions of the public; zero means store.DefaultSubscriptionCaps.
+	SubscriptionCaps store.SubscriptionCaps
 	// LinkKey is what tokens of links in messages to subscribers are made with, 32 bytes at least. It stays the same for as long
 	// as those links are to work. Required with AskSubscriber.
 	LinkKey []byte
@@ -118,6 +120,9 @@ const maxTrying = 16
 func New(cfg Config) (*Server, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("configure the server: %w", err)
+	}
+	if cfg.SubscriptionCaps == (store.SubscriptionCaps{}) {
+		cfg.SubscriptionCaps = store.DefaultSubscriptionCaps
 	}
 	s := &Server{
 		cfg:     cfg,

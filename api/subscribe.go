@@ -119,7 +119,7 @@ func (l *askLimits) take(addr string, sub store.Subscription) (times int, wait t
 
 // mailbox is what one recipient can make addresses of: what stands behind a plus sign is theirs to choose.
 func mailbox(sub store.Subscription) string {
-	address := store.Fold(sub.Address())
+	address := sub.Address()
 	if at := strings.LastIndexByte(address, '@'); sub.Channel.Type == store.ChannelEmail && at > 0 {
 		name, _, _ := strings.Cut(address[:at], "+")
 		address = name + address[at:]
@@ -249,7 +249,7 @@ func (w wish) subscription(by []store.ChannelType, shown []store.Overview) (stor
 	}
 	switch {
 	case !slices.Contains(by, sub.Channel.Type):
-		wrong("type", "must be one of those that can be chosen")
+		wrong("type", "is not available here: choose another")
 	case w.Address == "":
 		wrong("address", "is required")
 	case sub.Channel.Type == store.ChannelEmail:
@@ -334,21 +334,32 @@ func (s *Server) question(ctx context.Context, sub store.Subscription, secret st
 }
 
 // confirm makes a subscription one that is delivered to, and spends the secret with this hash. store.ErrNotFound when it is not
-// the current one.
+// the current one, a problem for people when there is no room for it.
 func (s *Server) confirm(ctx context.Context, id string, hash []byte) error {
-	_, err := s.cfg.Store.UpdateSubscription(ctx, id, func(x *store.Subscription) error {
-		if !confirms(*x, hash) {
-			return store.ErrNotFound
-		}
-		x.ConfirmedAt, x.ConfirmHash = new(store.Stamp(time.Now())), nil
-		return nil
-	})
-	return err
+	_, err := s.cfg.Store.ConfirmSubscription(ctx, id, hash, s.cfg.SubscriptionCaps)
+	return noRoom(err)
 }
 
-// confirms reports whether a hash is that of the secret which confirms a subscription.
-func confirms(sub store.Subscription, hash []byte) bool {
-	return sub.Public() && sub.ConfirmedAt == nil && len(sub.ConfirmHash) > 0 && hmac.Equal(sub.ConfirmHash, hash)
+// roomFor returns a problem for people when there is no room for a subscription, so that nobody is asked in vain.
+func (s *Server) roomFor(ctx context.Context, sub store.Subscription) error {
+	crowd, err := s.cfg.Store.Crowd(ctx, sub)
+	if err != nil {
+		return err
+	}
+	return noRoom(s.cfg.SubscriptionCaps.Refuse(sub, crowd))
+}
+
+// noRoom words for people that there is no room for another subscription. Other errors stay as they are.
+func noRoom(err error) error {
+	switch {
+	case errors.Is(err, store.ErrFull):
+		return fault(http.StatusConflict, "No room for another subscription",
+			"As many have subscribed in this way as there is room for. Follow the feed instead, or tell the people who run this service.")
+	case errors.Is(err, store.ErrFullThere):
+		return fault(http.StatusConflict, "No room for another subscription there",
+			"That server, or Slack workspace, is sent as many subscriptions as it may have. End one of them first: each message says how.")
+	}
+	return err
 }
 
 // confirmable returns the subscription that a secret confirms; store.ErrNotFound when it confirms none.
@@ -358,7 +369,7 @@ func (s *Server) confirmable(ctx context.Context, secret string) (store.Subscrip
 	}
 	hash := store.HashSecret(secret)
 	sub, err := s.cfg.Store.SubscriptionByToken(ctx, hash)
-	if err == nil && !confirms(sub, hash) {
+	if err == nil && !sub.Confirms(hash) {
 		err = store.ErrNotFound
 	}
 	return sub, err

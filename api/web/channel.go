@@ -9,6 +9,7 @@ import (
 // ChannelsPage lists the channels and adds one.
 type ChannelsPage struct {
 	Frame
+	Nameless bool // nobody told this service its own address: see the template
 	Channels []ChannelRow
 	Types    []ChannelType // that can be added
 	Form     ChannelForm

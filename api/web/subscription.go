@@ -5,6 +5,7 @@ import "time"
 // SubscriptionsPage lists what somebody of the team is told, and adds more.
 type SubscriptionsPage struct {
 	Frame
+	Nameless      bool // nobody told this service its own address: see the template
 	Subscriptions []SubscriptionRow
 	Next          string // address of the next page, empty on the last
 	First         string // address of the first page, empty on it

@@ -311,8 +311,11 @@ func deepCopy(v reflect.Value, text string) reflect.Value {
 	case v.Kind() == reflect.String && v.String() != "":
 		out.SetString(text)
 	case v.Kind() == reflect.Struct:
+		out.Set(v) // with what pages cannot see
 		for i := range v.NumField() {
-			out.Field(i).Set(deepCopy(v.Field(i), text))
+			if v.Type().Field(i).IsExported() {
+				out.Field(i).Set(deepCopy(v.Field(i), text))
+			}
 		}
 	case v.Kind() == reflect.Slice && !v.IsNil():
 		out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))

@@ -24,10 +24,10 @@ func (s *service) pruneSubscriptions(ctx context.Context) error {
 }
 
 // askSubscriber asks an address whether it wants a subscription; nil from a webhook means that it does. confirmURL is empty for
-// one that is subscribed already.
+// one that is subscribed already. What an address is asked holds one link: to confirm, or to manage.
 func (s *service) askSubscriber(ctx context.Context, sub store.Subscription, confirmURL, manageURL string) error {
 	if sub.Channel.Type == store.ChannelWebhook {
-		return s.webhooks.Challenge(ctx, sub.Channel, store.NewID("challenge"))
+		return s.webhooks.Challenge(ctx, sub.Channel, store.NewID("challenge"), manageURL)
 	}
 	return s.dispatcher.Ask(ctx, sub.Channel, alerts.NewQuestion(confirmURL, manageURL))
 }
