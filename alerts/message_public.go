@@ -34,7 +34,7 @@ func NewPublicMessage(d store.Delivery, publicURL string) Message {
 	if !m.Open {
 		m.Symbol, m.Until, m.Lasted = "🟢", t.ResolvedAt.UTC(), t.lasted()
 		m.Outcome = "It lasted for " + m.Lasted + "."
-		if t.Resolution == store.ResolutionPaused {
+		if t.Resolution == store.ResolutionPaused || t.Resolution == store.ResolutionRemoved {
 			m.Symbol, m.Outcome = "⚪", "It "+t.pastPredicate()+" for "+m.Lasted+" until then."
 		}
 	}
@@ -52,7 +52,7 @@ func (t topic) publicTitle(kind Kind) string {
 		return t.title("")
 	case t.Kind == store.IncidentManual:
 		return t.past()
-	case t.Resolution == store.ResolutionPaused:
+	case t.Resolution == store.ResolutionPaused, t.Resolution == store.ResolutionRemoved:
 		return t.subject() + " is not watched any more"
 	}
 	return t.recovery()

@@ -42,8 +42,8 @@ func (t topic) named() string {
 	if name := oneLine(t.endpoint.Name, maxLine); name != "" {
 		return name
 	}
-	if name := oneLine(t.Incident.Name, maxLine); name != "" {
-		return name
+	if name := oneLine(cmp.Or(t.Incident.Name, t.Title), maxLine); name != "" {
+		return name // of one that is gone, the incident has it as its title
 	}
 	return "An endpoint"
 }
@@ -77,8 +77,8 @@ func (t topic) state() string {
 			return "restricted" // as predicate says
 		}
 		return cmp.Or(states[t.Kind].open, string(t.Severity))
-	case t.Resolution == store.ResolutionPaused:
-		return "paused"
+	case t.Resolution == store.ResolutionPaused, t.Resolution == store.ResolutionRemoved:
+		return string(t.Resolution)
 	case t.Resolution == store.ResolutionManual:
 		return "over"
 	}
