@@ -33,10 +33,10 @@ func set(c store.Channel, f store.ChannelField, value string) {
 }
 
 func valueFor(spec store.ChannelSpec, f store.ChannelField) string {
-	switch {
-	case f.Kind == store.FieldURL:
+	switch f.Kind {
+	case store.FieldURL:
 		return "https://hooks.example/x"
-	case f.Kind == store.FieldChoice:
+	case store.FieldChoice:
 		return f.Choices[0]
 	}
 	return cmp.Or(map[string]string{
