@@ -140,6 +140,30 @@ func TestAnActThatCannotBeIsRefusedBesideItsField(t *testing.T) {
 	}
 }
 
+// What ends by itself would be opened again by the next look at it.
+func TestNobodyIsOfferedToResolveWhatEndsByItself(t *testing.T) {
+	s := newSite(t)
+	s.setUp()
+	offline := store.Incident{Kind: store.IncidentLocation, Subject: store.SubjectOfLocation("fra"), Title: "fra", Severity: store.StatusUnknown}
+	i, _, err := s.store.Raise(t.Context(), offline, "", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/incidents/" + i.ID
+	if diff := cmp.Diff([]string{"acknowledge", "snooze", "comment"}, s.get(path).buttons()); diff != "" {
+		t.Errorf("while it is open (-want +got):\n%s", diff)
+	}
+	if got := s.post(path, url.Values{"action": {"resolve"}}); !strings.Contains(got.text, "ends by itself") {
+		t.Errorf("resolve: got %d: %s, want that it ends by itself", got.status, got.text)
+	}
+	if _, err := s.store.Clear(t.Context(), i.Subject, time.Now(), store.ResolutionRecovered, ""); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"comment"}, s.get(path).buttons()); diff != "" {
+		t.Errorf("when it is over (-want +got):\n%s", diff)
+	}
+}
+
 func TestAnIncidentIsOpenedByHand(t *testing.T) {
 	s := newSite(t)
 	s.setUp()
