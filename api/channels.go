@@ -288,6 +288,9 @@ var previewKinds = []string{
 	"opened", "updated", "reminder", "escalation", "flapping", "calmed", "resolved", "digest", "contract", "budget", "service", "test",
 }
 
+// PreviewKinds returns the kinds of messages that a template can be previewed with, which are those of package alerts.
+func PreviewKinds() []string { return slices.Clone(previewKinds) }
+
 // previewTemplate answers with what a template makes of a message that is made up. Nothing is kept and nothing is sent.
 func (s *Server) previewTemplate(c echo.Context) error {
 	m, err := readBody(c)

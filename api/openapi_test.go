@@ -364,3 +364,12 @@ func TestTheDescriptionIsServed(t *testing.T) {
 		t.Errorf("%d bytes served, want the %d of the file", len(got), len(want))
 	}
 }
+
+func TestTheSchemaOfWebhooksIsPublished(t *testing.T) {
+	schema := `{"$schema": "https://json-schema.org/draft/2020-12/schema"}`
+	got := start(t, func(c *api.Config) { c.WebhookSchema = []byte(schema) }).get("/webhook.schema.json", nobody).want(http.StatusOK)
+	if got.body != schema || got.header.Get("Content-Type") != "application/schema+json" || got.header.Get("Access-Control-Allow-Origin") != "*" {
+		t.Errorf("the schema comes as %v %s", got.header, got.body)
+	}
+	start(t).get("/webhook.schema.json", nobody).want(http.StatusNotFound)
+}

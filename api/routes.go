@@ -69,6 +69,7 @@ func (s *Server) routes() []route {
 		// For everybody's programs.
 		{get, "/api/v1/status", public, s.getStatus, !page},
 		{get, "/api/v1/openapi.yaml", public, s.getOpenAPI, !page},
+		{get, "/webhook.schema.json", public, s.getWebhookSchema, !page},
 		{get, "/api/v2/summary.json", public, s.statuspageSummary, !page},
 		{get, "/api/v2/status.json", public, s.statuspageStatus, !page},
 		{get, "/api/v2/components.json", public, s.statuspageComponents, !page},

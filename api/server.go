@@ -63,6 +63,8 @@ type Config struct {
 	// PreviewTemplate returns what a template makes of a made-up message of some kind, such as "opened". Its error is fit for
 	// who wrote the template. Nil: templates cannot be previewed.
 	PreviewTemplate func(text, kind string) (string, error)
+	// WebhookSchema is the JSON Schema of what webhooks are sent. Nil: there is nothing at its address.
+	WebhookSchema []byte
 	// Noticed is called after something that may have left notices to be sent, so that they go at once. Nil: they go when the
 	// dispatcher looks next.
 	Noticed func()

@@ -50,6 +50,7 @@ var owners = map[string][]string{
 	"github.com/emersion/go-smtp":     {"alerts/alertstest"},
 	"github.com/jackc/pgx":            {"store/postgres", "store/storetest"},
 	"modernc.org/sqlite":              {"store/sqlite"},
+	"github.com/chromedp":             {}, // tests only: the browser that looks at the dashboard
 	"github.com/modelcontextprotocol": {}, // tests only: a client that hides its evidence cannot probe
 }
 

@@ -184,6 +184,7 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 		PublicURL:      c.publicURL,
 		AdminToken:     c.adminToken,
 		TrustedProxies: []netip.Prefix(c.trustedProxies),
+		KeepPublic:     keepPublic,
 		Probe: func(ctx context.Context, t probe.Target) probe.Result {
 			t.Peers = s.chains.peers(ctx, "", t)
 			return ask(ctx, t)
@@ -199,6 +200,7 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 		PreviewTemplate: func(text, kind string) (string, error) {
 			return alerts.PreviewTemplate(text, alerts.Kind(kind))
 		},
+		WebhookSchema: alerts.WebhookSchema(),
 		Noticed:       func() { wake(s.noticed)(true) },
 		Windows:       windows,
 		PlansChanged:  func(ctx context.Context) { s.logged("read plans", s.planner.refresh)(ctx) },
@@ -221,6 +223,10 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 	}
 	return s, nil
 }
+
+// keepPublic is how long public pages may be answered without the database. Checks of one endpoint are a minute apart, so that
+// nobody misses it, and a page that everybody looks at in an outage costs next to nothing.
+const keepPublic = 5 * time.Second
 
 // openRest opens what the service works with beside its database.
 func (s *service) openRest(ctx context.Context, std stdio) error {
