@@ -384,7 +384,7 @@ func sample(kind Kind) Message {
 	m := Message{Kind: kind, ID: "ntc_0123456789", Link: "https://rollcall.example/endpoints/weather"}
 	switch kind {
 	case KindDigest:
-		m.Symbol, m.Title = "🔴", "3 endpoints are down"
+		m.Symbol, m.Title = "🔴", "3 endpoints down"
 		for _, name := range []string{"Weather", "Maps", "Search"} {
 			m.Items = append(m.Items, Item{Symbol: "🔴", Title: name + " is down", Said: "Internal error: database is locked", Link: m.Link})
 		}
