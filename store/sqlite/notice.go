@@ -14,6 +14,9 @@ import (
 //
 //	LeaseNotices
 //	├─ dueNotices       which notices can be handed out, of all of a channel and an incident together
+//	│  ├─ firstOfDue    what is due, by the page
+//	│  ├─ waitingAlong  what waits beside it
+//	│  └─ readyOf       what of that can be told together
 //	├─ take             leases them
 //	└─ deliveries       what a message needs to know, one for each group
 func (db *DB) LeaseNotices(
@@ -66,22 +69,101 @@ type waitingNotice struct {
 }
 
 // dueNotices returns the notices of at most so many deliveries that can be handed out at now, by delivery, those of each oldest
-// first.
+// first. It reads what is due by the page, and only what waits along with that: thousands may wait.
 func dueNotices(ctx context.Context, tx *sql.Tx, holder string, now time.Time, limit int) ([][]waitingNotice, error) {
-	scan := func(row scanner) (n waitingNotice, err error) {
-		err = row.Scan(&n.id, &n.channelID, &n.topic, &n.kind, &n.seq, &n.dueAt, &n.attempts, &n.due, &n.leased, &n.behind)
+	type delivery struct{ channelID, topic string }
+	var all [][]waitingNotice
+	seen := map[delivery]bool{}
+	page := max(limit, 100)
+	for last := (firstDue{}); len(all) < limit; {
+		due, err := firstOfDue(ctx, tx, holder, now, last, page)
+		if err != nil || len(due) == 0 {
+			return all, err
+		}
+		last = due[len(due)-1]
+		waiting, err := waitingAlong(ctx, tx, due, now)
+		if err != nil {
+			return nil, err
+		}
+		together := map[delivery][]waitingNotice{}
+		for _, n := range waiting {
+			if key := (delivery{n.channelID, n.topic}); !seen[key] {
+				together[key] = append(together[key], n)
+			}
+		}
+		var more [][]waitingNotice
+		for key, notices := range together {
+			seen[key] = true
+			if ready := readyOf(notices); len(ready) > 0 {
+				more = append(more, ready)
+			}
+		}
+		slices.SortFunc(more, func(a, b []waitingNotice) int {
+			return cmp.Or(cmp.Compare(soonest(a), soonest(b)), cmp.Compare(a[0].seq, b[0].seq))
+		})
+		all = append(all, more...)
+		if len(due) < page {
+			break
+		}
+	}
+	return all[:min(limit, len(all))], nil
+}
+
+// firstDue is a notice that is due, by the order in which those are read.
+type firstDue struct {
+	dueAt, seq int64
+	id         string
+}
+
+// firstOfDue returns so many notices that are due, and of channels whose notices the holder can have, after the last one.
+func firstOfDue(
+	ctx context.Context, tx *sql.Tx, holder string, now time.Time, last firstDue, page int,
+) ([]firstDue, error) {
+	scan := func(row scanner) (n firstDue, err error) {
+		err = row.Scan(&n.dueAt, &n.seq, &n.id)
 		return n, err
 	}
-	waiting, err := query(ctx, tx, scan, `
-		WITH free AS MATERIALIZED (
-		    SELECT c.id
-		    FROM (SELECT DISTINCT channel_id FROM notices WHERE status = 'waiting' AND due_at <= ?1) d
-		    CROSS JOIN channels c ON c.id = d.channel_id AND c.broken IS NULL
-		    WHERE NOT EXISTS (
+	return query(ctx, tx, scan, `
+		SELECT d.due_at, d.seq, d.id
+		FROM notices d INDEXED BY notices_waiting
+		CROSS JOIN channels c ON c.id = d.channel_id AND c.broken IS NULL
+		WHERE d.status = 'waiting' AND d.due_at <= ?1 AND (d.due_at, d.seq) > (?3, ?4)
+		    AND (d.leased_until IS NULL OR d.leased_until <= ?1)
+		    AND NOT EXISTS (
 		        SELECT 1
 		        FROM notices h INDEXED BY notices_leased
 		        WHERE h.channel_id = c.id AND h.lease_id IS NOT NULL AND h.leased_until > ?1 AND h.holder <> ?2
 		    )
+		ORDER BY d.due_at, d.seq
+		LIMIT ?5`, now.UnixMicro(), holder, last.dueAt, last.seq, page)
+}
+
+// waitingAlong returns all notices that wait for the same channels as those that are due and tell of the same.
+func waitingAlong(ctx context.Context, tx *sql.Tx, due []firstDue, now time.Time) ([]waitingNotice, error) {
+	ids := make([]string, 0, len(due))
+	for _, d := range due {
+		ids = append(ids, d.id)
+	}
+	list, err := jsonText(ids)
+	if err != nil {
+		return nil, err
+	}
+	scan := func(row scanner) (n waitingNotice, err error) {
+		err = row.Scan(&n.id, &n.channelID, &n.topic, &n.kind, &n.seq, &n.dueAt, &n.attempts, &n.due, &n.leased, &n.behind)
+		return n, err
+	}
+	return query(ctx, tx, scan, `
+		WITH due AS MATERIALIZED (
+		    SELECT DISTINCT d.channel_id, d.incident_id, IIF(d.incident_id IS NULL, d.seq, NULL) AS alone
+		    FROM json_each(?2) id
+		    CROSS JOIN notices d ON d.id = id.value
+		), along AS (
+		    SELECT n.seq
+		    FROM due
+		    CROSS JOIN notices n INDEXED BY notices_of_incident
+		        ON n.incident_id = due.incident_id AND n.channel_id = due.channel_id AND n.status = 'waiting'
+		    UNION ALL
+		    SELECT alone FROM due WHERE alone IS NOT NULL -- those of events
 		)
 		SELECT n.id, n.channel_id, COALESCE(n.incident_id, n.id), n.kind, n.seq, n.due_at, n.attempts,
 		    n.due_at <= ?1, COALESCE(n.leased_until > ?1, 0),
@@ -92,28 +174,9 @@ func dueNotices(ctx context.Context, tx *sql.Tx, holder string, now time.Time, l
 		        CROSS JOIN incidents above ON above.subject = p.parent_id AND above.resolved_at IS NULL AND above.severity = 'down'
 		        WHERE i.id = n.incident_id AND i.kind = 'endpoint' AND `+speaksFor+`
 		    )
-		FROM free
-		CROSS JOIN notices n INDEXED BY notices_waiting_of_channel ON n.channel_id = free.id AND n.status = 'waiting'
-		ORDER BY n.channel_id, n.seq`, now.UnixMicro(), holder)
-	if err != nil {
-		return nil, err
-	}
-	type delivery struct{ channelID, topic string }
-	together := map[delivery][]waitingNotice{}
-	for _, n := range waiting {
-		key := delivery{n.channelID, n.topic}
-		together[key] = append(together[key], n)
-	}
-	var all [][]waitingNotice
-	for _, notices := range together {
-		if ready := readyOf(notices); len(ready) > 0 {
-			all = append(all, ready)
-		}
-	}
-	slices.SortFunc(all, func(a, b []waitingNotice) int {
-		return cmp.Or(cmp.Compare(soonest(a), soonest(b)), cmp.Compare(a[0].seq, b[0].seq))
-	})
-	return all[:min(limit, len(all))], nil
+		FROM along
+		CROSS JOIN notices n ON n.seq = along.seq
+		ORDER BY n.seq`, now.UnixMicro(), list)
 }
 
 // speaksFor is what holds of an incident above for which those of the endpoints behind its own wait: the team hears of it, and by

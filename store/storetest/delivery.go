@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -187,6 +188,24 @@ func testDelivery(t *testing.T, fresh func(t testing.TB) Database) {
 		want := map[string]int{"Gateway/resolved": 2, "b child/opened": 2, "A child/opened": 2}
 		if diff := cmp.Diff(kinds, want); diff != "" {
 			t.Errorf("notices after the end (-got +want):\n%s", diff)
+		}
+	})
+
+	t.Run("many that wait hide nobody who need not", func(t *testing.T) {
+		s := fresh(t).open(t)
+		ops, dev := newChannel(t, s, "ops"), newChannel(t, s, "dev")
+		gateway := newEndpoint(t, s, "Gateway", to(dev))
+		recordBy(t, s, by, checkAt(gateway, start, probe.Down))
+		settle(t, s, wantLeased(t, s, minutes(1), 1)[0], store.Settlement{At: minutes(1), Sent: true})
+		var checks []store.Check
+		for i := range 110 {
+			checks = append(checks, checkAt(newEndpoint(t, s, fmt.Sprint("Child ", i), to(ops), behind(gateway)), minutes(1), probe.Down))
+		}
+		checks = append(checks, checkAt(newEndpoint(t, s, "Weather", to(ops)), minutes(2), probe.Down))
+		recordBy(t, s, by, checks...)
+		got, err := s.LeaseNotices(t.Context(), me, minutes(3), lease, 1)
+		if err != nil || len(got) != 1 || got[0].Endpoint.Name != "Weather" {
+			t.Errorf("LeaseNotices = %+v, %v, want the opening of Weather", got, err)
 		}
 	})
 
