@@ -45,8 +45,12 @@ func slackBlocks(m Message, buttons ...slack.BlockElement) []slack.Block {
 	if len(buttons) > 0 {
 		blocks = append(blocks, slack.NewActionBlock("rollcall", buttons...))
 	}
-	if footer := slackFooter(m); footer != "" {
-		blocks = append(blocks, slack.NewContextBlock("", mrkdwn(footer)))
+	var footer []slack.MixedElement
+	for _, text := range nonEmpty([]string{slackFooter(m), slackLink(m.Unsubscribe, unsubscribeLabel)}) {
+		footer = append(footer, mrkdwn(text))
+	}
+	if len(footer) > 0 {
+		blocks = append(blocks, slack.NewContextBlock("", footer...))
 	}
 	return blocks
 }
@@ -101,6 +105,9 @@ func slackFields(m Message) []*slack.TextBlockObject {
 	add("Seen from", enumerated(m.SeenFrom, inlineCode))
 	return fields
 }
+
+// unsubscribeLabel is what the link says that ends a subscription.
+const unsubscribeLabel = "End this subscription"
 
 func slackFooter(m Message) string {
 	return strings.Join(nonEmpty([]string{inlineCode(m.URL), slackLink(m.Link, m.linkText())}), " · ")
@@ -165,7 +172,7 @@ func slackText(m Message) string {
 	address := m.Link
 	m.Link = ""
 	text := unformatted(fitted(m.Text(), maxText))
-	if link := slackLink(address, cmp.Or(m.LinkText, address)); link != "" {
+	for _, link := range nonEmpty([]string{slackLink(address, cmp.Or(m.LinkText, address)), slackLink(m.Unsubscribe, unsubscribeLabel)}) {
 		text += "\n" + link
 	}
 	return text
