@@ -254,7 +254,7 @@ func (w wish) subscription(by []store.ChannelType, shown []store.Overview) (stor
 		wrong("address", "is required")
 	case sub.Channel.Type == store.ChannelEmail:
 		addresses, err := store.Recipients(w.Address)
-		if err != nil || len(addresses) != 1 || len(addresses[0]) > maxMail {
+		if err != nil || len(addresses) != 1 || len(addresses[0]) > maxMail || !faraway(addresses[0]) {
 			wrong("address", "must be one email address")
 			break
 		}
@@ -271,10 +271,28 @@ func (w wish) subscription(by []store.ChannelType, shown []store.Overview) (stor
 	return sub, store.Invalid{Problems: mistakes}
 }
 
+// faraway reports whether an email address is of a domain of the internet: others are mailboxes on the mail server's own machine or
+// network, which no stranger has us write to.
+func faraway(address string) bool {
+	_, domain, _ := strings.Cut(address, "@")
+	return strings.Contains(strings.TrimSuffix(domain, "."), ".")
+}
+
 // enlist keeps a subscription that nobody has confirmed, and returns it with the secret that confirms it. One that waits already
 // is as it is wanted last, and links sent before do not work any more. One that is confirmed stays as it is, whoever asks: it
 // comes without a secret.
-func (s *Server) enlist(ctx context.Context, sub store.Subscription) (store.Subscription, string, error) {
+func (s *Server) enlist(ctx context.Context, sub store.Subscription) (kept store.Subscription, secret string, err error) {
+	for range 3 {
+		kept, secret, err = s.tryEnlist(ctx, sub)
+		_, taken := errors.AsType[store.Conflict](err) // by another request for the same address, at the same time
+		if !taken && !errors.Is(err, store.ErrNotFound) {
+			break
+		}
+	}
+	return kept, secret, err
+}
+
+func (s *Server) tryEnlist(ctx context.Context, sub store.Subscription) (store.Subscription, string, error) {
 	secret, hash := store.NewSecret("")
 	sub.ConfirmHash = hash
 	found, err := s.cfg.Store.Subscriptions(ctx, store.SubscriptionFilter{PublicOnly: true, Address: sub.Address(), Limit: 1})

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rollcallhq/rollcall/api"
@@ -147,4 +148,31 @@ func TestWhatCoversNothingIsNotShownAsAll(t *testing.T) {
 	}
 	r.ask("PATCH", "/api/v1/maintenance/"+id, `{"endpoints": [], "tags": []}`).want(http.StatusUnprocessableEntity)
 	r.get("/api/v2/summary.json", nobody).want(http.StatusOK)
+}
+
+// Two clicks on the button are one subscription, and neither is told of the other.
+func TestTwoAtOnceAreOneSubscription(t *testing.T) {
+	r, post := subscribing(t)
+	var clicks sync.WaitGroup
+	for range 3 {
+		clicks.Go(func() {
+			if got := r.ask("POST", "/status/subscribe", "type=email&address=ada@example.com&all=yes", nobody,
+				header("Content-Type", "application/x-www-form-urlencoded")); got.status != http.StatusOK {
+				t.Errorf("status %d: %s", got.status, got.body)
+			}
+		})
+	}
+	clicks.Wait()
+	if subs := r.subscriptions(); len(subs) != 1 {
+		t.Errorf("%d subscriptions, want 1", len(subs))
+	}
+	works := 0
+	for range 3 {
+		if r.get(pathOf(t, post.next(t).confirm), nobody).status == http.StatusOK {
+			works++
+		}
+	}
+	if works != 1 {
+		t.Errorf("%d links work, want that of the last question", works)
+	}
 }

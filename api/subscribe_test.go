@@ -343,6 +343,9 @@ func TestAWishThatCannotBeIsSaidToBe(t *testing.T) {
 	for wish, field := range map[string]string{
 		"type=email&all=yes":                                              "address",
 		"type=email&all=yes&address=nobody":                               "address",
+		"type=email&all=yes&address=root@localhost":                       "address",
+		"type=email&all=yes&address=root@localhost.":                      "address",
+		"type=email&all=yes&address=root@[10.0.0.1]":                      "address",
 		"type=email&all=yes&address=a@example.com,b@example.com":          "address",
 		"type=email&all=yes&address=a@example.com%0d%0aBcc:b@x.example":   "address",
 		"type=email&all=yes&address=" + strings.Repeat("a", 300) + "@x.y": "address",
