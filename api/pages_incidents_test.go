@@ -144,8 +144,8 @@ func TestAnActThatCannotBeIsRefusedBesideItsField(t *testing.T) {
 func TestNobodyIsOfferedToResolveWhatEndsByItself(t *testing.T) {
 	s := newSite(t)
 	s.setUp()
-	offline := store.Incident{Kind: store.IncidentLocation, Subject: store.SubjectOfLocation("fra"), Title: "fra", Severity: store.StatusUnknown}
-	i, _, err := s.store.Raise(t.Context(), offline, "", "", nil)
+	halted := store.Incident{Kind: store.IncidentChain, Subject: store.SubjectOfChain("evm 1"), Title: "Ethereum", Severity: store.StatusDegraded}
+	i, _, err := s.store.Raise(t.Context(), halted, "", "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,6 +83,17 @@ func TestWhatAnActMakesOfAnIncident(t *testing.T) {
 			t.Errorf("%s of what is over: error %v, want a conflict", kind, err)
 		}
 	}
+	for kind, ends := range map[store.IncidentKind]bool{
+		store.IncidentExpiring: true, store.IncidentObjective: true, store.IncidentChain: true,
+		store.IncidentEndpoint: false, store.IncidentLocation: false, store.IncidentManual: false,
+	} {
+		before, after := with(open, func(i *store.Incident) { i.Kind = kind }), with(resolved, func(i *store.Incident) { i.Kind = kind })
+		_, err := before.Take(store.Act{Kind: store.ActResolve, At: at})
+		_, again := after.Take(store.Act{Kind: store.ActReopen, At: at})
+		if isConflict(err) != ends || isConflict(again) != ends {
+			t.Errorf("of kind %s: resolve %v, reopen %v, want a conflict: %v", kind, err, again, ends)
+		}
+	}
 	if _, err := open.Take(store.Act{Kind: store.ActReopen}); !isConflict(err) {
 		t.Errorf("reopening what is open: error %v, want a conflict", err)
 	}

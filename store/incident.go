@@ -78,10 +78,10 @@ func SubjectOfLocation(name string) string { return "location/" + name }
 func (k IncidentKind) Shared() bool { return k == IncidentChain }
 
 // EndsByItself reports whether an incident of this kind is opened again by the next look at what it is about, for as long as that
-// is so: then nobody can declare it over.
+// is so: then nobody can declare it over. That of a location is not: whoever takes the location away for good has to end it.
 func (k IncidentKind) EndsByItself() bool {
 	switch k {
-	case IncidentExpiring, IncidentObjective, IncidentChain, IncidentLocation:
+	case IncidentExpiring, IncidentObjective, IncidentChain:
 		return true
 	}
 	return false
