@@ -126,13 +126,12 @@ func (db *DB) crowd(ctx context.Context, tx *sql.Tx, s store.Subscription) (stor
 
 // leaveEndpoint takes an endpoint that goes from what names it. What named nothing else covers nothing.
 func leaveEndpoint(ctx context.Context, tx *sql.Tx, endpointID string) error {
-	for _, table := range []string{"maintenances", "subscriptions"} {
-		// instr passes over most of them without reading their JSON.
-		_, err := tx.ExecContext(ctx, `
-			UPDATE `+table+`
-			SET endpoints = (SELECT json_group_array(e.value ORDER BY e.key) FROM json_each(endpoints) e WHERE e.value <> ?1)
-			WHERE instr(endpoints, ?1) > 0`, endpointID)
-		if err != nil {
+	// instr passes over most of them without reading their JSON.
+	const without = `
+		SET endpoints = (SELECT json_group_array(e.value ORDER BY e.key) FROM json_each(endpoints) e WHERE e.value <> ?1)
+		WHERE instr(endpoints, ?1) > 0`
+	for _, statement := range []string{`UPDATE maintenances` + without, `UPDATE subscriptions` + without} {
+		if _, err := tx.ExecContext(ctx, statement, endpointID); err != nil {
 			return err
 		}
 	}
