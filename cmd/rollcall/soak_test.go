@@ -29,7 +29,7 @@ const (
 	soakDelay = 100 * time.Millisecond // of every answer
 
 	soakMaxMB        = 150
-	soakMaxMBAfter   = 256 // when the database is back, what has waited is written while everything else goes on
+	soakMaxMBAfter   = 256  // when the database is back, what has waited is written while everything else goes on
 	soakMaxGrowth    = 1.10 // of the memory, from the middle third to the last
 	soakMaxDeviation = 250 * time.Millisecond
 	soakGoal         = 10 * time.Millisecond
