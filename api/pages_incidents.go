@@ -145,9 +145,9 @@ func endpointLinks(endpoints []store.Overview) []web.EndpointLink {
 	return links
 }
 
-// dependents names the endpoints whose own alerts wait while the one of an open incident is down.
+// dependents names the endpoints whose own alerts wait while the one of an open incident is down, and not just now and then.
 func (s *Server) dependents(ctx context.Context, i store.Incident) ([]web.EndpointLink, error) {
-	if i.ResolvedAt != nil || i.Kind != store.IncidentEndpoint || i.Severity != store.StatusDown {
+	if i.ResolvedAt != nil || i.Kind != store.IncidentEndpoint || i.Severity != store.StatusDown || i.Flapping {
 		return nil, nil
 	}
 	page, err := s.cfg.Store.Endpoints(ctx, store.EndpointFilter{Behind: i.EndpointID, Limit: store.MaxLimit})
