@@ -20,6 +20,7 @@ func (s *Server) render(c echo.Context, status int, page web.Page) error {
 	if err := web.Render(&b, page); err != nil {
 		return internal(err)
 	}
+	c.Response().Header().Add(echo.HeaderVary, "Accept-Language, Cookie")
 	return blob(c, status, echo.MIMETextHTMLCharsetUTF8, b.Bytes())
 }
 
@@ -27,12 +28,25 @@ func (s *Server) render(c echo.Context, status int, page web.Page) error {
 func (s *Server) frame(c echo.Context, section string) web.Frame {
 	u, _ := s.user(c)
 	return web.Frame{
-		User:    u.Name,
-		Section: section,
-		Done:    doneWords[c.QueryParam("done")],
-		Now:     time.Now(),
-		Version: s.cfg.Version,
+		User:     u.Name,
+		Section:  section,
+		Done:     doneWords[c.QueryParam("done")],
+		Now:      time.Now(),
+		Version:  s.cfg.Version,
+		Language: chosenLanguage(c.Request()),
 	}
+}
+
+// cookieLanguage holds the language that somebody has chosen, who need not be logged in.
+const cookieLanguage = "language"
+
+// chosenLanguage returns the language that a page is to be in.
+func chosenLanguage(r *http.Request) string {
+	chosen := ""
+	if cookie, err := r.Cookie(cookieLanguage); err == nil {
+		chosen = cookie.Value
+	}
+	return web.ChooseLanguage(chosen, r.Header.Get("Accept-Language"))
 }
 
 // doneWords says what was done before a page is shown, by the word that the redirect to it carried. The list is closed:

@@ -15,13 +15,15 @@ import (
 	"time"
 )
 
-//go:embed templates static
+//go:embed templates static languages
 var files embed.FS
 
 // Page is something Render can render: one of the page structs of this package.
 type Page interface {
 	// template is the name of the page's file in templates/, without its ending.
 	template() string
+	// language is the tag of the language that it is read in; see Frame.
+	language() string
 }
 
 // Frame is what stands around every page.
@@ -31,11 +33,15 @@ type Frame struct {
 	Done    string    // what the visitor has just done, in words; empty for nothing
 	Now     time.Time // to which every "ago" on the page refers
 	Version string
+	// Language is the tag of the language that the page is read in; empty: English. See ChooseLanguage.
+	Language string
 }
+
+func (f Frame) language() string { return f.Language }
 
 // Render writes page as a whole HTML document. Nothing is written when the page cannot be rendered.
 func Render(w io.Writer, page Page) error {
-	t, ok := templates[page.template()]
+	t, ok := templates[languageOf(page.language()).Tag][page.template()]
 	if !ok {
 		return fmt.Errorf("render page: no template %q", page.template())
 	}
@@ -49,12 +55,20 @@ func Render(w io.Writer, page Page) error {
 	return nil
 }
 
-// templates are the parsed pages by name, each a layout with the page's own "title" and "main" in it.
-var templates = parse()
+// templates are the parsed pages by language and name, each a layout with the page's own "title" and "main" in it.
+var templates = parseAll()
+
+func parseAll() map[string]map[string]*template.Template {
+	all := make(map[string]map[string]*template.Template, len(languages))
+	for _, l := range languages {
+		all[l.Tag] = parse(l)
+	}
+	return all
+}
 
 // parse panics when a template is wrong: the files are part of the program.
-func parse() map[string]*template.Template {
-	shared := template.Must(template.New("").Funcs(functions).ParseFS(files, "templates/shared/*.html"))
+func parse(l Language) map[string]*template.Template {
+	shared := template.Must(template.New("").Funcs(functions).Funcs(l.functions()).ParseFS(files, "templates/shared/*.html"))
 	names, err := fs.Glob(files, "templates/*.html")
 	if err != nil {
 		panic(err) // the pattern is a constant
