@@ -20,12 +20,12 @@ func TestEveryRouteAnswersOnlyThoseItIsFor(t *testing.T) {
 		}
 		t.Run(route.Method+" "+route.Path, func(t *testing.T) {
 			anonymous := r.ask(route.Method, path, "", nobody)
-			switch route.Access {
-			case "public":
+			switch {
+			case route.Access == "":
 				if anonymous.status == http.StatusUnauthorized && route.Path != "/login" || strings.HasPrefix(anonymous.header.Get("Location"), "/login?") {
 					t.Errorf("nobody was refused: %d", anonymous.status)
 				}
-			case "token":
+			case !route.Page:
 				anonymous.want(http.StatusUnauthorized)
 				if got := anonymous.header.Get("WWW-Authenticate"); !strings.HasPrefix(got, "Bearer") {
 					t.Errorf("WWW-Authenticate is %q, want it to ask for a Bearer token", got)
@@ -37,7 +37,7 @@ func TestEveryRouteAnswersOnlyThoseItIsFor(t *testing.T) {
 						t.Errorf("%s was refused: %d", who, reply.status)
 					}
 				}
-			case "session":
+			default:
 				for who, reply := range map[string]reply{"nobody": anonymous, "token": r.ask(route.Method, path, "")} {
 					if got := reply.want(http.StatusSeeOther).header.Get("Location"); !strings.HasPrefix(got, "/login") {
 						t.Errorf("%s was sent to %q, want /login", who, got)

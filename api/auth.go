@@ -25,14 +25,14 @@ const sessionLength = 30 * 24 * time.Hour
 func (s *Server) wantToken(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if secret, ok := bearer(c.Request()); ok {
-			name, err := s.checkToken(c.Request().Context(), secret)
+			by, err := s.checkToken(c.Request().Context(), secret)
 			if err != nil {
 				if p, refused := errors.AsType[*problem](err); refused && p.Status == http.StatusUnauthorized {
 					c.Response().Header().Set("WWW-Authenticate", `Bearer realm="rollcall", error="invalid_token"`)
 				}
 				return err
 			}
-			c.Set(keyToken, name)
+			c.Set(keyToken, by)
 			return next(c)
 		}
 		_, ok, err := s.visitor(c)
@@ -56,28 +56,62 @@ func bearer(r *http.Request) (secret string, ok bool) {
 	return strings.TrimSpace(secret), true
 }
 
-// checkToken returns what a good token is called in the words of people.
-func (s *Server) checkToken(ctx context.Context, secret string) (name string, err error) {
+// bearing is what the token of a request lets it do.
+type bearing struct {
+	name string // of the token in the words of people
+	role store.Role
+}
+
+// checkToken returns what a good token lets its bearer do.
+func (s *Server) checkToken(ctx context.Context, secret string) (bearing, error) {
 	hash := store.HashSecret(secret)
 	if s.cfg.AdminToken != "" && subtle.ConstantTimeCompare(hash, store.HashSecret(s.cfg.AdminToken)) == 1 {
-		return "the admin token", nil
+		return bearing{"the admin token", store.RoleAdmin}, nil
 	}
 	t, err := s.cfg.Store.UseToken(ctx, hash, time.Now())
 	if errors.Is(err, store.ErrNotFound) {
-		return "", fault(http.StatusUnauthorized, "Unauthorized", "This token is not known here, or was revoked.")
+		return bearing{}, fault(http.StatusUnauthorized, "Unauthorized", "This token is not known here, or was revoked.")
 	}
-	return "token " + t.Name, err
+	return bearing{"token " + t.Name, t.Role}, err
 }
 
 const keyToken = "token"
 
 // caller names who asks, as the author of what they do: a user, or a token.
 func (s *Server) caller(c echo.Context) string {
-	if name, ok := c.Get(keyToken).(string); ok {
-		return name
+	if by, ok := c.Get(keyToken).(bearing); ok {
+		return by.name
 	}
 	u, _ := s.user(c)
 	return u.Name
+}
+
+// role returns what whoever asks may do: the role of the token, else of who is logged in; empty for nobody.
+func (s *Server) role(c echo.Context) store.Role {
+	if by, ok := c.Get(keyToken).(bearing); ok {
+		return by.role
+	}
+	u, _ := s.user(c)
+	return u.Role
+}
+
+// wantRole lets through those who may do what takes a role. Whoever gets here is known.
+func (s *Server) wantRole(needed store.Role, next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if !s.role(c).May(needed) {
+			return mayNot(needed)
+		}
+		return next(c)
+	}
+}
+
+// mayNot refuses somebody whose role is not enough, and says whose would be.
+func mayNot(needed store.Role) error {
+	who := "Only admins may do this"
+	if needed != store.RoleAdmin {
+		who = "This takes the role " + string(needed)
+	}
+	return fault(http.StatusForbidden, "Not allowed", "%s. An admin can give you the role, on the page Members.", who)
 }
 
 // member returns the user who asks; false for a token, whoever may be logged in beside it.

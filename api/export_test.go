@@ -11,16 +11,15 @@ import (
 type RouteForTest struct {
 	Method string
 	Path   string
-	Access string // "public", "session" or "token"
+	Access store.Role // the least that may call it; empty: anybody
 	Page   bool
 }
 
 // RoutesForTest returns the table of routes.
 func (s *Server) RoutesForTest() []RouteForTest {
-	names := map[access]string{public: "public", session: "session", token: "token"}
 	var routes []RouteForTest
 	for _, r := range s.routes() {
-		routes = append(routes, RouteForTest{r.method, r.path, names[r.access], r.page})
+		routes = append(routes, RouteForTest{r.method, r.path, r.access, r.page})
 	}
 	return routes
 }

@@ -75,8 +75,8 @@ func TestEveryRouteIsDescribedAndNothingElse(t *testing.T) {
 		if !there {
 			t.Errorf("%s is not described", name)
 		}
-		if everybody != (route.Access == "public") {
-			t.Errorf("%s is described as open to everybody: %v, want %v", name, everybody, route.Access == "public")
+		if everybody != (route.Access == "") {
+			t.Errorf("%s is described as open to everybody: %v, want %v", name, everybody, route.Access == "")
 		}
 		delete(described, name)
 	}

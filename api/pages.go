@@ -29,6 +29,7 @@ func (s *Server) frame(c echo.Context, section string) web.Frame {
 	u, _ := s.user(c)
 	return web.Frame{
 		User:     u.Name,
+		Role:     u.Role,
 		Section:  section,
 		Done:     doneWords[c.QueryParam("done")],
 		Now:      time.Now(),

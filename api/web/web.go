@@ -13,6 +13,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/rollcallhq/rollcall/store"
 )
 
 //go:embed templates static languages
@@ -28,14 +30,18 @@ type Page interface {
 
 // Frame is what stands around every page.
 type Frame struct {
-	User    string    // name of who is logged in; empty for a visitor
-	Section string    // address of the navigation entry that is current, such as "/incidents"
-	Done    string    // what the visitor has just done, in words; empty for nothing
-	Now     time.Time // to which every "ago" on the page refers
+	User    string     // name of who is logged in; empty for a visitor
+	Role    store.Role // of who is logged in; empty for a visitor
+	Section string     // address of the navigation entry that is current, such as "/incidents"
+	Done    string     // what the visitor has just done, in words; empty for nothing
+	Now     time.Time  // to which every "ago" on the page refers
 	Version string
 	// Language is the tag of the language that the page is read in; empty: English. See ChooseLanguage.
 	Language string
 }
+
+// May reports whether who looks may do what takes a role: pages leave out what they may not. The server is what refuses.
+func (f Frame) May(role store.Role) bool { return f.Role.May(role) }
 
 func (f Frame) language() string { return f.Language }
 
