@@ -18,6 +18,7 @@ type reader interface {
 	Maintenances(ctx context.Context, after time.Time) ([]store.Maintenance, error)
 	Uptime(ctx context.Context, endpointID string, grain store.Grain, from, to time.Time) ([]store.Rollup, error)
 	Counts(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) (map[string]store.Counts, error)
+	Latencies(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) (map[string]store.Latencies, error)
 }
 
 // readerOf returns what those who only look are answered from: the replica, where there is one and it answers, or the
@@ -94,5 +95,11 @@ func (r *replicated) Uptime(ctx context.Context, endpointID string, grain store.
 func (r *replicated) Counts(ctx context.Context, ids []string, grain store.Grain, from time.Time) (map[string]store.Counts, error) {
 	return either(ctx, r, func(ctx context.Context, source reader) (map[string]store.Counts, error) {
 		return source.Counts(ctx, ids, grain, from)
+	})
+}
+
+func (r *replicated) Latencies(ctx context.Context, ids []string, grain store.Grain, from time.Time) (map[string]store.Latencies, error) {
+	return either(ctx, r, func(ctx context.Context, source reader) (map[string]store.Latencies, error) {
+		return source.Latencies(ctx, ids, grain, from)
 	})
 }

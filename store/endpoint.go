@@ -306,8 +306,11 @@ type EndpointFilter struct {
 	Tag        string
 	Name       string // all of the name, without regard to case
 	Query      string // part of the name, slug or URL as it is shown, without regard to case
+	Kind       probe.Kind // as registered, or what an auto endpoint turned out to be
+	Location   string     // it was probed from there
 	PublicOnly bool
 	IDs        []string // nil does not select
+	Slugs      []string // nil does not select
 	Limit      int      // as in PageLimit; negative means all
 	Cursor     string
 }

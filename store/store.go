@@ -34,6 +34,10 @@ type Store interface {
 	Endpoint(ctx context.Context, slug string) (Overview, error)
 	// Endpoints lists by name, without regard to case, then id.
 	Endpoints(ctx context.Context, f EndpointFilter) (Page[Overview], error)
+	// Index lists all endpoints that f selects, by name; Limit and Cursor of f do not matter.
+	Index(ctx context.Context, f EndpointFilter) ([]Line, error)
+	// Locations lists the locations that endpoints were probed from, or that instances are at, by name.
+	Locations(ctx context.Context) ([]Location, error)
 
 	// Roster lists all endpoints by no more than what tells whether one has to be read again, in no order.
 	Roster(ctx context.Context) ([]Member, error)
@@ -61,9 +65,15 @@ type Store interface {
 	// Uptime returns the hours or days of one endpoint that begin in [from, to), oldest first, then by location, the running
 	// ones included. It reads no checks.
 	Uptime(ctx context.Context, endpointID string, grain Grain, from, to time.Time) ([]Rollup, error)
+	// Rollups returns the hours or days of several endpoints that begin at from or later, the running ones included, by Begin,
+	// endpoint and location. It reads no checks.
+	Rollups(ctx context.Context, endpointIDs []string, grain Grain, from time.Time) ([]Rollup, error)
 	// Counts adds up the verdicts of endpoints in the hours or days that begin at from or later, keyed by endpoint id. It
 	// reads no checks.
 	Counts(ctx context.Context, endpointIDs []string, grain Grain, from time.Time) (map[string]Counts, error)
+	// Latencies merges the latencies of endpoints in the hours or days that begin at from or later, keyed by endpoint id. It
+	// reads no checks.
+	Latencies(ctx context.Context, endpointIDs []string, grain Grain, from time.Time) (map[string]Latencies, error)
 	// Tend makes room for the checks of the days ahead and lets go of what is older than has to be kept; it says how many
 	// partitions (Postgres) or checks (SQLite) went. Days are kept for ever.
 	Tend(ctx context.Context, r Retention) (int, error)
@@ -156,6 +166,9 @@ type Store interface {
 	// PruneSubscriptions removes those never confirmed that were made before a time.
 	PruneSubscriptions(ctx context.Context, before time.Time) (int, error)
 
+	// Sight tells what those who look at some endpoints may want to look at anew: at most MaxSightings of them, by their slugs, of
+	// which some may not be there.
+	Sight(ctx context.Context, slugs []string) (Sight, error)
 	// Tally adds up the checks of an endpoint that started at since or later, at all locations. Those made under maintenance do
 	// not count.
 	Tally(ctx context.Context, endpointID string, since time.Time, under time.Duration) (Tally, error)

@@ -170,11 +170,21 @@ func whereEndpoints(f store.EndpointFilter) (where, error) {
 	if f.Name != "" {
 		w.and(`e.name_key = ?`, store.Fold(store.CleanText(f.Name)))
 	}
+	if f.Kind != "" {
+		w.and(`(e.kind = ? OR e.kind = ? AND EXISTS (SELECT FROM places p WHERE p.endpoint_id = e.id AND p.evidence ->> 'kind' = ?))`,
+			string(f.Kind), string(probe.KindAuto), string(f.Kind))
+	}
+	if f.Location != "" {
+		w.and(`EXISTS (SELECT FROM places p WHERE p.endpoint_id = e.id AND p.location = ?)`, store.CleanText(f.Location))
+	}
 	if f.PublicOnly {
 		w.and(`e.public`)
 	}
 	if f.IDs != nil {
 		w.and(`e.id = ANY (?)`, f.IDs)
+	}
+	if f.Slugs != nil {
+		w.and(`e.slug = ANY (?)`, f.Slugs)
 	}
 	if f.Cursor != "" {
 		name, err := store.ReadNameCursor(endpointList, f.Cursor)

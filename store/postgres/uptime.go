@@ -118,6 +118,43 @@ func (db *DB) Counts(ctx context.Context, endpointIDs []string, grain store.Grai
 	return counts, nil
 }
 
+// Latencies implements store.Store.
+func (db *DB) Latencies(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) (map[string]store.Latencies, error) {
+	rows, err := db.pool.Query(ctx, `
+		SELECT p.endpoint_id, u.latencies, NULL::bytea
+		FROM places p
+		JOIN (`+rollups(grain)+`) u ON u.place = p.num
+		WHERE p.endpoint_id = ANY ($1) AND u.key >= $2
+		UNION ALL
+		SELECT p.endpoint_id, NULL, p.sums
+		FROM places p
+		WHERE p.endpoint_id = ANY ($1) AND p.hour >= $3`, cleanAll(endpointIDs), keyOf(grain, from), firstOf(grain, from))
+	if err != nil {
+		return nil, explain("merge latencies", err)
+	}
+	merged := map[string]store.Latencies{}
+	var id string
+	var latencies, sums []byte
+	_, err = pgx.ForEachRow(rows, []any{&id, &latencies, &sums}, func() error {
+		part := store.PackedLatencies(latencies)
+		if sums != nil {
+			var r store.Rollup
+			if err := r.UnmarshalBinary(sums); err != nil {
+				return err
+			}
+			part = r.Latencies
+		}
+		sum := merged[id]
+		err := sum.Merge(part)
+		merged[id] = sum
+		return err
+	})
+	if err != nil {
+		return nil, explain("merge latencies", err)
+	}
+	return merged, nil
+}
+
 // sums are roll-ups to be written in place of those that they were merged with: hours and days.
 type sums struct {
 	hours, days map[sumKey]*store.Rollup

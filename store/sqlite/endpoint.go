@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
 
@@ -137,6 +138,13 @@ func whereEndpoints(f store.EndpointFilter) (where, error) {
 	if f.Name != "" {
 		w.and(`e.name_key = ?`, store.Fold(store.CleanText(f.Name)))
 	}
+	if f.Kind != "" {
+		w.and(`(e.kind = ? OR e.kind = ? AND EXISTS (SELECT 1 FROM places p WHERE p.endpoint_id = e.id AND p.evidence ->> '$.kind' = ?))`,
+			f.Kind, probe.KindAuto, f.Kind)
+	}
+	if f.Location != "" {
+		w.and(`EXISTS (SELECT 1 FROM places p WHERE p.endpoint_id = e.id AND p.location = ?)`, f.Location)
+	}
 	if f.PublicOnly {
 		w.and(`e.public`)
 	}
@@ -146,6 +154,13 @@ func whereEndpoints(f store.EndpointFilter) (where, error) {
 			return where{}, err
 		}
 		w.and(`e.id IN (SELECT value FROM json_each(?))`, list)
+	}
+	if f.Slugs != nil {
+		list, err := jsonText(f.Slugs)
+		if err != nil {
+			return where{}, err
+		}
+		w.and(`e.slug IN (SELECT value FROM json_each(?))`, list)
 	}
 	if f.Cursor != "" {
 		name, err := store.ReadNameCursor(endpointList, f.Cursor)

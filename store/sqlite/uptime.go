@@ -117,6 +117,61 @@ func (db *DB) Counts(ctx context.Context, endpointIDs []string, grain store.Grai
 	return counts, nil
 }
 
+// Latencies implements store.Store.
+func (db *DB) Latencies(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) (map[string]store.Latencies, error) {
+	list, err := jsonText(slices.Compact(slices.Sorted(slices.Values(endpointIDs))))
+	if err != nil {
+		return nil, err
+	}
+	over := rollupsOf(grain)
+	merged := map[string]store.Latencies{}
+	add := func(id string, l store.Latencies) error {
+		sum := merged[id]
+		err := sum.Merge(l)
+		merged[id] = sum
+		return err
+	}
+	scanOver := func(row scanner) (struct{}, error) {
+		var id string
+		var latencies []byte
+		if err := row.Scan(&id, &latencies); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, add(id, store.PackedLatencies(latencies))
+	}
+	scanRunning := func(row scanner) (struct{}, error) {
+		var r store.Rollup
+		var sums []byte
+		if err := row.Scan(&r.EndpointID, timeInto{&r.Begin}, &sums); err != nil || grain.Begin(r.Begin).Before(from) {
+			return struct{}{}, err
+		}
+		if err := r.UnmarshalBinary(sums); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, add(r.EndpointID, r.Latencies)
+	}
+	err = db.read(ctx, "merge latencies", func(tx *sql.Tx) error {
+		// CROSS JOIN keeps the order: a stretch of the primary key for each endpoint.
+		_, err := query(ctx, tx, scanOver, `
+			SELECT u.endpoint_id, u.latencies
+			FROM json_each(?) id
+			CROSS JOIN `+over.table+` u ON u.endpoint_id = id.value AND u.`+over.begin+` >= ?`, list, from.UnixMicro())
+		if err != nil {
+			return err
+		}
+		_, err = query(ctx, tx, scanRunning, `
+			SELECT p.endpoint_id, p.hour, p.sums
+			FROM json_each(?) id
+			CROSS JOIN places p ON p.endpoint_id = id.value
+			WHERE p.hour IS NOT NULL`, list)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return merged, nil
+}
+
 // Tally implements store.Store.
 func (db *DB) Tally(ctx context.Context, endpointID string, since time.Time, under time.Duration) (store.Tally, error) {
 	var t store.Tally
