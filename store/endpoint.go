@@ -304,8 +304,8 @@ func (e Endpoint) SlugBase() string {
 type EndpointFilter struct {
 	Status     Status
 	Tag        string
-	Name       string // all of the name, without regard to case
-	Query      string // part of the name, slug or URL as it is shown, without regard to case
+	Name       string     // all of the name, without regard to case
+	Query      string     // part of the name, slug or URL as it is shown, without regard to case
 	Kind       probe.Kind // as registered, or what an auto endpoint turned out to be
 	Location   string     // it was probed from there
 	PublicOnly bool
