@@ -103,3 +103,7 @@ func (r *replicated) Latencies(ctx context.Context, ids []string, grain store.Gr
 		return source.Latencies(ctx, ids, grain, from)
 	})
 }
+
+func (r *replicated) Sight(ctx context.Context, slugs []string) (store.Sight, error) {
+	return either(ctx, r, func(ctx context.Context, from reader) (store.Sight, error) { return from.Sight(ctx, slugs) })
+}

@@ -76,6 +76,8 @@ func (s *Server) routes() []route {
 		{get, "/api/v2/components.json", public, s.statuspageComponents, !page},
 		{get, "/api/v2/incidents.json", public, s.statuspageIncidents, !page},
 		{get, feedPath, public, s.atomFeed, !page},
+		{get, publicEventsPath, public, s.publicEvents, !page},
+		{get, eventsPath, viewer, s.liveEvents, !page},
 		{get, jsonFeedPath, public, s.jsonFeed, !page},
 		{get, "/badge/:slug/status.svg", public, s.statusBadge, !page},
 		{get, "/badge/:slug/status.json", public, s.statusBadge, !page},

@@ -98,6 +98,7 @@ type Server struct {
 	metrics *metrics
 	logins  *logins
 	asking  *askLimits
+	live    *live
 	trying  chan struct{}   // one place for each probe that is asked for and not kept
 	pages   map[string]bool // by route: whether its errors are shown as a page
 
@@ -122,6 +123,7 @@ func New(cfg Config) (*Server, error) {
 		origins: http.NewCrossOriginProtection(),
 		logins:  newLogins(),
 		asking:  newAskLimits(),
+		live:    newLive(),
 		trying:  make(chan struct{}, maxTrying),
 		pages:   map[string]bool{},
 	}

@@ -213,6 +213,7 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 		return nil, errors.Join(err, s.closeDemo())
 	}
 	s.http = newHTTPServer(server.Handler(), s.log)
+	s.http.RegisterOnShutdown(server.EndStreams)
 	if err := s.planner.refresh(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("read plans of maintenance: %w", err), s.closeDemo())
 	}
