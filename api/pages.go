@@ -35,6 +35,8 @@ func (s *Server) frame(c echo.Context, section string) web.Frame {
 		Now:      time.Now(),
 		Version:  s.cfg.Version,
 		Language: chosenLanguage(c.Request()),
+		Theme:    chosenTheme(c.Request()),
+		Here:     here(c.Request()),
 	}
 }
 

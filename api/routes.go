@@ -109,10 +109,14 @@ func (s *Server) routes() []route {
 		{post, "/setup", public, s.doSetup, page},
 		{get, "/login", public, s.pageLogin, page},
 		{post, "/login", public, s.doLogin, page},
+		{post, "/preferences", public, s.doPreferences, page},
 
 		// For those who are logged in.
 		{post, "/logout", viewer, s.doLogout, page},
 		{get, "/", viewer, s.pageOverview, page},
+		{get, "/endpoints", viewer, s.pageEndpoints, page},
+		{post, "/endpoints", editor, s.doBulk, page},
+		{get, "/locations", viewer, s.pageLocations, page},
 		{get, "/endpoints/new", editor, s.pageRegister, page},
 		{post, "/endpoints/new", editor, s.doRegister, page},
 		{get, "/endpoints/:slug", viewer, s.pageEndpoint, page},

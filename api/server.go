@@ -97,6 +97,7 @@ type Server struct {
 	origins *http.CrossOriginProtection
 	metrics *metrics
 	logins  *logins
+	uptimes uptimes
 	asking  *askLimits
 	live    *live
 	trying  chan struct{}   // one place for each probe that is asked for and not kept

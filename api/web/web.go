@@ -38,6 +38,8 @@ type Frame struct {
 	Version string
 	// Language is the tag of the language that the page is read in; empty: English. See ChooseLanguage.
 	Language string
+	Theme    string // ThemeLight, ThemeDark, or empty: the system's
+	Here     string // address of the page within this service
 }
 
 // May reports whether who looks may do what takes a role: pages leave out what they may not. The server is what refuses.
