@@ -17,6 +17,7 @@ type reader interface {
 	Timeline(ctx context.Context, incidentID string) ([]store.Entry, error)
 	Maintenances(ctx context.Context, after time.Time) ([]store.Maintenance, error)
 	Uptime(ctx context.Context, endpointID string, grain store.Grain, from, to time.Time) ([]store.Rollup, error)
+	Sight(ctx context.Context, slugs []string) (store.Sight, error)
 	Counts(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) (map[string]store.Counts, error)
 	Latencies(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) (map[string]store.Latencies, error)
 }
