@@ -301,7 +301,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	ask("GET", subscriptions, subscriptions, "", 200, r.loggedIn())
 	r.deliver(false)
 	ask("GET", "/api/v1/channels/"+id+"/deliveries", "/api/v1/channels/{id}/deliveries", "", 200)
-	for _, kind := range []string{"status", "uptime", "latency", "slo"} {
+	for _, kind := range badgeKinds {
 		ask("GET", "/badge/a/"+kind+".json", "/badge/{slug}/"+kind+".json", "", 200)
 	}
 	ask("GET", "/api/v2/incidents.json", "/api/v2/incidents.json", "", 200)

@@ -84,6 +84,9 @@ type Config struct {
 	// LinkKey is what tokens of links in messages to subscribers are made with, 32 bytes at least. It stays the same for as long
 	// as those links are to work. Required with AskSubscriber.
 	LinkKey []byte
+	// ProveDomain reports whether the TXT record of the domain of a status page is there: nil when it is. Its error says, in words
+	// for whoever set it, what is there instead. Nil: no page can have a domain, nor without a PublicURL.
+	ProveDomain func(ctx context.Context, p store.StatusPage) error
 	// Backlog reports how many checks wait, in memory or in the spool, because the database is away.
 	Backlog func() int
 }
@@ -96,12 +99,20 @@ type Server struct {
 	echo    *echo.Echo
 	origins *http.CrossOriginProtection
 	metrics *metrics
+	badges  *badgeMemory
 	logins  *logins
 	uptimes uptimes
 	asking  *askLimits
 	live    *live
+	sites   sites
+	// sitePasswords bound how often somebody may try the password of a status page, and siteKey signs that it was right.
+	sitePasswords *logins
+	siteKey       []byte
+
 	trying  chan struct{}   // one place for each probe that is asked for and not kept
 	pages   map[string]bool // by route: whether its errors are shown as a page
+
+	pictures *pictures // badges that are drawn
 
 	local bool // whoever calls holds the database itself, and may set commands
 
@@ -125,6 +136,10 @@ func New(cfg Config) (*Server, error) {
 		logins:  newLogins(),
 		asking:  newAskLimits(),
 		live:    newLive(),
+
+		sitePasswords: newLogins(),
+		siteKey:       newSiteKey(cfg.LinkKey),
+
 		trying:  make(chan struct{}, maxTrying),
 		pages:   map[string]bool{},
 	}
@@ -143,6 +158,7 @@ func New(cfg Config) (*Server, error) {
 	if s.metrics, err = newMetrics(cfg.Registry); err != nil {
 		return nil, err
 	}
+	s.rememberBadges()
 	s.echo.IPExtractor = clientAddress(cfg.TrustedProxies)
 	s.echo.HTTPErrorHandler = s.fail
 	s.echo.Logger.SetOutput(io.Discard) // errors reach our own log through fail
@@ -152,7 +168,7 @@ func New(cfg Config) (*Server, error) {
 
 // Handler returns what an http.Server serves. Timeouts and shutdown are the caller's; handlers that must outlast a
 // write timeout extend their own deadline.
-func (s *Server) Handler() http.Handler { return s.echo }
+func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 
 // validate returns every mistake in c, joined.
 func (c Config) validate() error {
