@@ -114,6 +114,7 @@ var functions = template.FuncMap{
 	"fieldID":   FieldID,
 	"asOf":      asOf,
 	"list":      func(s ...string) []string { return s },
+	"dict":      dict,
 }
 
 // dated hands a part of a page to a template of its own together with the page's time.
