@@ -32,7 +32,10 @@ func (db *DB) CreateEndpoint(ctx context.Context, e store.Endpoint) (store.Endpo
 		if err := db.insertEndpoint(ctx, tx, e); err != nil {
 			return err
 		}
-		return insertState(ctx, tx, e.ID, store.State{Status: store.StatusPending, Since: e.CreatedAt})
+		if err := insertState(ctx, tx, e.ID, store.State{Status: store.StatusPending, Since: e.CreatedAt}); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditCreate, nil, e)
 	})
 	if err != nil {
 		return store.Endpoint{}, err
@@ -68,7 +71,10 @@ func (db *DB) UpdateEndpoint(ctx context.Context, slug string, change func(*stor
 		if err := db.updateEndpoint(ctx, tx, after); err != nil {
 			return err
 		}
-		return writeAmended(ctx, tx, standing, store.Amend(standing.standing, after, at))
+		if err := writeAmended(ctx, tx, standing, store.Amend(standing.standing, after, at)); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditUpdate, before, after)
 	})
 	if err != nil {
 		return store.Endpoint{}, err
@@ -99,7 +105,10 @@ func (db *DB) DeleteEndpoint(ctx context.Context, slug string) error {
 		for _, table := range []string{"checks", "check_shapes", "uptime_hours"} { // they have no foreign key: see the schema
 			batch.Queue(`DELETE FROM `+table+` WHERE place = ANY ($1)`, nums)
 		}
-		return send(ctx, tx, &batch)
+		if err := send(ctx, tx, &batch); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditDelete, k.standing.Endpoint, nil)
 	})
 }
 

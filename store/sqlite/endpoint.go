@@ -27,7 +27,10 @@ func (db *DB) CreateEndpoint(ctx context.Context, e store.Endpoint) (store.Endpo
 		if err := db.insertEndpoint(ctx, tx, e); err != nil {
 			return err
 		}
-		return insertState(ctx, tx, e.ID, store.State{Status: store.StatusPending, Since: e.CreatedAt})
+		if err := insertState(ctx, tx, e.ID, store.State{Status: store.StatusPending, Since: e.CreatedAt}); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditCreate, nil, e)
 	})
 	if err != nil {
 		return store.Endpoint{}, err
@@ -57,7 +60,10 @@ func (db *DB) UpdateEndpoint(ctx context.Context, slug string, change func(*stor
 			return err
 		}
 		amended := store.Amend(&standing, after, at)
-		return writeAmended(ctx, tx, standing, amended)
+		if err := writeAmended(ctx, tx, standing, amended); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditUpdate, before, after)
 	})
 	if err != nil {
 		return store.Endpoint{}, err
@@ -76,7 +82,10 @@ func (db *DB) DeleteEndpoint(ctx context.Context, slug string) error {
 		if err := writeTurns(ctx, tx, store.Depart(&standing, store.ResolutionManual, time.Now())); err != nil {
 			return err
 		}
-		return execOne(ctx, tx, `DELETE FROM endpoints WHERE slug = ?`, slug)
+		if err := execOne(ctx, tx, `DELETE FROM endpoints WHERE slug = ?`, slug); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditDelete, standing.Endpoint, nil)
 	})
 }
 

@@ -466,7 +466,10 @@ func (db *DB) Resend(ctx context.Context, noticeID string, now time.Time) error 
 			UPDATE notices
 			SET status = 'waiting', due_at = ?, ref = '', lease_id = NULL, holder = NULL, leased_until = NULL
 			WHERE id = ?`, now.UnixMicro(), noticeID)
-		return err
+		if err != nil {
+			return err
+		}
+		return audit(ctx, tx, "resend", nil, store.AuditNotice(noticeID))
 	})
 }
 
