@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"math"
 	"time"
 
 	"github.com/rollcallhq/rollcall/api/web"
@@ -20,6 +21,10 @@ func samples() map[string]web.Page {
 		"overview":            overview(),
 		"overview-calm":       calm(),
 		"overview-empty":      web.OverviewPage{Frame: frame("/"), None: true},
+		"overview-grouped":    grouped(),
+		"bulk":                web.BulkPage{Frame: frame("/"), Slugs: []string{"weather", "search"}, Names: []string{"Weather", "Search tools"}, Back: "/?tag=prod"},
+		"locations":           locations(),
+		"locations-none":      web.LocationsPage{Frame: frame("/locations")},
 		"overview-search":     web.OverviewPage{Frame: frame("/"), Filter: web.OverviewFilter{Query: "zebra", Status: "down", Tag: "prod"}},
 		"endpoint-down":       endpointDown(),
 		"endpoint-up":         endpointUp(),
@@ -78,24 +83,71 @@ func rpcFailure() *probe.Failure {
 	return &probe.Failure{Step: "tools/list", Class: probe.ClassRPCError, Code: -32603, Message: "Internal error: upstream database timed out"}
 }
 
+// hours are the last 24 hours of an endpoint, each with so many per cent of its checks up; less than zero: none was made.
+func hours(page web.EndpointRow, ups ...float64) web.EndpointRow {
+	begin := store.HourOf(now).Add(-23 * time.Hour)
+	for i := range 24 {
+		up, s := 100.0, web.Slot{Begin: begin.Add(time.Duration(i) * time.Hour), Hour: true}
+		if i < len(ups) {
+			up = ups[i]
+		}
+		median := 80 + float64(i*i%17)
+		if s.Missed = up < 0; s.Missed {
+			median = math.NaN()
+		} else {
+			s.Uptime, s.Counts = per(up), store.Counts{Up: 60}
+		}
+		page.Hours, page.Medians = append(page.Hours, s), append(page.Medians, median)
+	}
+	return page
+}
+
+func grouped() web.OverviewPage {
+	page := calm()
+	page.Filter = web.OverviewFilter{Group: web.GroupTag, Order: web.OrderUptime, Kind: "mcp"}
+	page.Page, page.Pages, page.Problems, page.Lost = 2, 3, web.Problems{{Message: "Tick the endpoints first."}}, []string{"ci"}
+	page.Groups = []web.RowGroup{
+		{Name: "prod", Rows: page.Rest[:1], Tallies: map[store.Status]int{store.StatusUp: 12, store.StatusPaused: 1}},
+		{Rows: page.Rest[1:], Tallies: page.Tallies},
+	}
+	return page
+}
+
+func locations() web.LocationsPage {
+	state := func(id string, shards int, live bool) store.InstanceState {
+		return store.InstanceState{ID: id, Shards: shards, Since: before(time.Hour), ExpiresAt: now, Live: live}
+	}
+	at := func(name string, recent int, lag time.Duration, instances ...store.InstanceState) store.Location {
+		return store.Location{Name: name, Endpoints: 12, Recent: recent, CheckedAt: before(time.Minute), Lag: lag, Instances: instances}
+	}
+	return web.LocationsPage{Frame: frame("/locations"), Shards: store.Shards, Locations: []web.LocationRow{
+		{Location: at("ams", 12, 40*time.Millisecond, state("ams-1", 64, true), state("ams-2", 64, true), state("ams-0", 0, false)), Own: true},
+		{Location: at("fra", 12, 9*time.Second, state("fra-1", 128, true))},
+		{Location: at("nyc", 3, 0, state("nyc-1", 128, true)), Offline: "inc_1"},
+		{Location: at("old", 0, 0)},
+	}}
+}
+
 func overview() web.OverviewPage {
 	rows := restRows()
 	return web.OverviewPage{
 		Frame: frame("/"),
+		Tallies: map[store.Status]int{store.StatusDown: 2, store.StatusDegraded: 1, store.StatusGated: 1, store.StatusUp: 103, store.StatusPending: 1, store.StatusPaused: 1},
+		Choices: web.OverviewChoices{Tags: []string{"eu", "prod"}, Kinds: []probe.Kind{"evm", "mcp"}, Locations: []string{"ams", "fra"}},
+		Groups:  []web.RowGroup{{Rows: rows}}, Unshown: 3, Page: 1, Pages: 2,
 		Attention: []web.EndpointRow{
-			{Slug: "weather", Name: "Weather", Host: "mcp.weather.example", Kind: probe.KindMCP, Status: store.StatusDown, Since: before(12 * time.Minute), Failure: rpcFailure(), Maintained: true, Latency: 214 * time.Millisecond, Checked: before(9 * time.Second), Uptime: per(99.16), Tags: []string{"prod"}},
+			hours(web.EndpointRow{Slug: "weather", Name: "Weather", Host: "mcp.weather.example", Kind: probe.KindMCP, Status: store.StatusDown, Since: before(12 * time.Minute), Failure: rpcFailure(), Maintained: true, Latency: 214 * time.Millisecond, Checked: before(9 * time.Second), Uptime: per(99.16), Tags: []string{"prod"}}, 100, 99.5, 92, 80, -1, -1, 0),
 			{Slug: "anvil", Name: "Base archive node", Host: "rpc.base.internal:8545", Kind: probe.KindEVM, Status: store.StatusDown, Since: before(3 * time.Hour), Failure: &probe.Failure{Step: "eth_blockNumber", Class: probe.ClassTimeout, Message: "no first byte after 15s"}, Latency: 15 * time.Second, Checked: before(31 * time.Second), Uptime: per(87.5)},
 			{Slug: "search", Name: "Search tools", Host: "search.example", Kind: probe.KindMCP, Status: store.StatusDegraded, Since: before(26 * time.Hour), Failure: &probe.Failure{Step: "tools/list", Class: probe.ClassSlow, Message: "6.2s, more than the 5s allowed"}, Latency: 6200 * time.Millisecond, Checked: before(50 * time.Second), Uptime: per(100), Tags: []string{"prod", "eu"}},
 			{Slug: "billing", Name: "Billing", Host: "billing.example", Kind: probe.KindMCP, Status: store.StatusGated, Since: before(48 * time.Hour), Failure: &probe.Failure{Step: "initialize", Class: probe.ClassCredentialRejected, Code: 401, Message: "token expired"}, Latency: 88 * time.Millisecond, Checked: before(20 * time.Second)},
 		},
 		Rest: rows,
-		Next: "/?cursor=abc",
 	}
 }
 
 func restRows() []web.EndpointRow {
 	return []web.EndpointRow{
-		{Slug: "ci", Name: "CI tools", Host: "ci.example", Kind: probe.KindMCP, Status: store.StatusUp, Latency: 84 * time.Millisecond, Checked: before(12 * time.Second), Uptime: per(100), Tags: []string{"prod"}},
+		hours(web.EndpointRow{Slug: "ci", Name: "CI tools", Host: "ci.example", Kind: probe.KindMCP, Status: store.StatusUp, Latency: 84 * time.Millisecond, Checked: before(12 * time.Second), Uptime: per(100), Tags: []string{"prod"}}),
 		{Slug: "docs", Name: "Docs search", Host: "docs.example", Kind: probe.KindMCP, Status: store.StatusUp, Latency: 1240 * time.Millisecond, Checked: before(44 * time.Second), Uptime: per(99.996)},
 		{Slug: "eth", Name: "Ethereum mainnet", Host: "eth.rpc.example", Kind: probe.KindEVM, Status: store.StatusUp, Latency: 6400 * time.Microsecond, Checked: before(3 * time.Second), Uptime: per(99.93)},
 		{Slug: "fresh", Name: "Fresh", Host: "fresh.example", Kind: probe.KindAuto, Status: store.StatusPending},
@@ -104,7 +156,11 @@ func restRows() []web.EndpointRow {
 }
 
 func calm() web.OverviewPage {
-	return web.OverviewPage{Frame: frame("/"), Rest: restRows()}
+	rows := restRows()
+	return web.OverviewPage{
+		Frame: frame("/"), Rest: rows, Groups: []web.RowGroup{{Rows: rows}}, Page: 1, Pages: 1,
+		Tallies: map[store.Status]int{store.StatusUp: 3, store.StatusPending: 1, store.StatusPaused: 1},
+	}
 }
 
 func goodCheck(id string, ago time.Duration) web.Check {
