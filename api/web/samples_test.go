@@ -83,8 +83,8 @@ func rpcFailure() *probe.Failure {
 	return &probe.Failure{Step: "tools/list", Class: probe.ClassRPCError, Code: -32603, Message: "Internal error: upstream database timed out"}
 }
 
-// hours are the last 24 hours of an endpoint, each with so many per cent of its checks up; less than zero: none was made.
-func hours(page web.EndpointRow, ups ...float64) web.EndpointRow {
+// lately fills in the last 24 hours of an endpoint, each with so many per cent of its checks up; less than zero: none was made.
+func lately(page web.EndpointRow, ups ...float64) web.EndpointRow {
 	begin := store.HourOf(now).Add(-23 * time.Hour)
 	for i := range 24 {
 		up, s := 100.0, web.Slot{Begin: begin.Add(time.Duration(i) * time.Hour), Hour: true}
@@ -136,7 +136,7 @@ func overview() web.OverviewPage {
 		Choices: web.OverviewChoices{Tags: []string{"eu", "prod"}, Kinds: []probe.Kind{"evm", "mcp"}, Locations: []string{"ams", "fra"}},
 		Groups:  []web.RowGroup{{Rows: rows}}, Unshown: 3, Page: 1, Pages: 2,
 		Attention: []web.EndpointRow{
-			hours(web.EndpointRow{Slug: "weather", Name: "Weather", Host: "mcp.weather.example", Kind: probe.KindMCP, Status: store.StatusDown, Since: before(12 * time.Minute), Failure: rpcFailure(), Maintained: true, Latency: 214 * time.Millisecond, Checked: before(9 * time.Second), Uptime: per(99.16), Tags: []string{"prod"}}, 100, 99.5, 92, 80, -1, -1, 0),
+			lately(web.EndpointRow{Slug: "weather", Name: "Weather", Host: "mcp.weather.example", Kind: probe.KindMCP, Status: store.StatusDown, Since: before(12 * time.Minute), Failure: rpcFailure(), Maintained: true, Latency: 214 * time.Millisecond, Checked: before(9 * time.Second), Uptime: per(99.16), Tags: []string{"prod"}}, 100, 99.5, 92, 80, -1, -1, 0),
 			{Slug: "anvil", Name: "Base archive node", Host: "rpc.base.internal:8545", Kind: probe.KindEVM, Status: store.StatusDown, Since: before(3 * time.Hour), Failure: &probe.Failure{Step: "eth_blockNumber", Class: probe.ClassTimeout, Message: "no first byte after 15s"}, Latency: 15 * time.Second, Checked: before(31 * time.Second), Uptime: per(87.5)},
 			{Slug: "search", Name: "Search tools", Host: "search.example", Kind: probe.KindMCP, Status: store.StatusDegraded, Since: before(26 * time.Hour), Failure: &probe.Failure{Step: "tools/list", Class: probe.ClassSlow, Message: "6.2s, more than the 5s allowed"}, Latency: 6200 * time.Millisecond, Checked: before(50 * time.Second), Uptime: per(100), Tags: []string{"prod", "eu"}},
 			{Slug: "billing", Name: "Billing", Host: "billing.example", Kind: probe.KindMCP, Status: store.StatusGated, Since: before(48 * time.Hour), Failure: &probe.Failure{Step: "initialize", Class: probe.ClassCredentialRejected, Code: 401, Message: "token expired"}, Latency: 88 * time.Millisecond, Checked: before(20 * time.Second)},
@@ -147,7 +147,7 @@ func overview() web.OverviewPage {
 
 func restRows() []web.EndpointRow {
 	return []web.EndpointRow{
-		hours(web.EndpointRow{Slug: "ci", Name: "CI tools", Host: "ci.example", Kind: probe.KindMCP, Status: store.StatusUp, Latency: 84 * time.Millisecond, Checked: before(12 * time.Second), Uptime: per(100), Tags: []string{"prod"}}),
+		lately(web.EndpointRow{Slug: "ci", Name: "CI tools", Host: "ci.example", Kind: probe.KindMCP, Status: store.StatusUp, Latency: 84 * time.Millisecond, Checked: before(12 * time.Second), Uptime: per(100), Tags: []string{"prod"}}),
 		{Slug: "docs", Name: "Docs search", Host: "docs.example", Kind: probe.KindMCP, Status: store.StatusUp, Latency: 1240 * time.Millisecond, Checked: before(44 * time.Second), Uptime: per(99.996)},
 		{Slug: "eth", Name: "Ethereum mainnet", Host: "eth.rpc.example", Kind: probe.KindEVM, Status: store.StatusUp, Latency: 6400 * time.Microsecond, Checked: before(3 * time.Second), Uptime: per(99.93)},
 		{Slug: "fresh", Name: "Fresh", Host: "fresh.example", Kind: probe.KindAuto, Status: store.StatusPending},
