@@ -32,7 +32,12 @@ require (
 	github.com/wneessen/go-mail v0.8.1
 )
 
-require github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
+require (
+	github.com/boombuler/barcode v1.0.1-0.20190219062509-6c824513bacc // indirect
+	github.com/coreos/go-oidc/v3 v3.16.0 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
+	github.com/pquerna/otp v1.5.0 // indirect
+)
 
 require (
 	cel.dev/cel-go v0.33.2
