@@ -22,13 +22,14 @@ const (
 // LatencyChart shows the latency of an endpoint over time: the median of each step stacked, percentiles of whole checks as lines.
 type LatencyChart struct {
 	Hourly  bool     // buckets are hours, otherwise days in UTC
-	Steps   []string // in the order of a conversation, at most maxSeries
+	Steps   []string // in the order of a conversation, at most MaxSeries
 	Buckets []Bucket // without gaps between them, oldest first
 	Marks   []Mark
+	Base    string // address of the same chart of no particular time: from and to are added to it
 }
 
-// maxSeries is how many steps are told apart by colour; the rest are in the table of percentiles.
-const maxSeries = 8
+// MaxSeries is how many steps are told apart by colour; the rest are in the table of percentiles.
+const MaxSeries = 8
 
 // Bucket is one hour or day of a chart.
 type Bucket struct {
@@ -308,6 +309,13 @@ func (c LatencyChart) Hits() []Hit {
 	return hits
 }
 
+// Medians are those of all of the steps, in their order; 0 where one was not taken.
+func (h Hit) Medians(steps []string) []float64 {
+	medians := make([]float64, len(steps))
+	copy(medians, h.Steps)
+	return medians
+}
+
 // When names a bucket of the chart.
 func (c LatencyChart) When(b Bucket) string { return Slot{Begin: b.Begin, Hour: c.Hourly}.When() }
 
@@ -413,3 +421,9 @@ func per100(part, whole float64) string {
 	}
 	return strconv.FormatFloat(math.Round(1e4*part/whole)/100, 'f', -1, 64) + "%"
 }
+
+// ToneOf is how a status looks at a glance.
+func ToneOf(s store.Status) string { return tagOf(s).Tone }
+
+// WordOf is the word for a status.
+func WordOf(s store.Status) string { return tagOf(s).Word }

@@ -22,6 +22,12 @@ func (c BudgetChart) y(left float64) int {
 	return height(max(left, budgetFloor)-budgetFloor, 100-budgetFloor)
 }
 
+// First is the oldest day, of which there is one at least.
+func (c BudgetChart) First() BudgetPoint { return c[0] }
+
+// Last is the newest.
+func (c BudgetChart) Last() BudgetPoint { return c[len(c)-1] }
+
 // ViewBox is the coordinate system of the plot.
 func (c BudgetChart) ViewBox() string { return fmt.Sprintf("0 0 %d %d", len(c)*slotWidth, plotHeight) }
 

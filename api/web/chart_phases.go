@@ -39,6 +39,12 @@ func phaseSums(c Check) []float64 {
 // Empty reports whether there is nothing to draw.
 func (c PhaseChart) Empty() bool { return len(c.Checks) == 0 }
 
+// First is the oldest check, of which there is one at least.
+func (c PhaseChart) First() Check { return c.Checks[0] }
+
+// Last is the newest.
+func (c PhaseChart) Last() Check { return c.Checks[len(c.Checks)-1] }
+
 // ViewBox is the coordinate system of the plot.
 func (c PhaseChart) ViewBox() string {
 	return LatencyChart{Buckets: make([]Bucket, len(c.Checks))}.ViewBox()

@@ -33,7 +33,7 @@ type HeaderLine struct{ Name, Value string }
 // Bounds of what stands open on a page.
 const (
 	foldedLines = 24
-	foldedBytes = 2000
+	foldedBytes = 4000
 )
 
 // Conversation puts the messages of a check into the form in which they are shown. base is the address of the endpoint without its
@@ -45,7 +45,7 @@ func Conversation(said []probe.Message, base string) []Turn {
 		t := Turn{Step: m.Step, Sent: m.Sent, At: m.At, Gap: max(0, m.At-before), Size: int64(len(m.Body)), Clipped: m.Clipped, raw: m.Body}
 		before = m.At
 		t.Line, t.Headers = splitHead(m.Head)
-		t.Body, t.JSON = readable(m.Body)
+		t.Body, t.JSON = indented(m.Body)
 		t.Folded = len(t.Body) > foldedBytes || strings.Count(t.Body, "\n") >= foldedLines
 		t.Curl = curlOf(t, base)
 		turns = append(turns, t)
@@ -89,11 +89,11 @@ func (t Turn) Beginning() string {
 	return strings.ToValidUTF8(text, "") + "…"
 }
 
-// readable indents JSON, also in the data of an event stream, and reports whether body is JSON. What cannot be indented within
+// indented writes JSON with a line for each member, also in the data of an event stream, and reports whether body is JSON. What cannot be indented within
 // reason stays as it is.
-func readable(body string) (text string, isJSON bool) {
-	if indented, ok := indent(body); ok {
-		return indented, true
+func indented(body string) (text string, isJSON bool) {
+	if form, ok := indent(body); ok {
+		return form, true
 	}
 	if !strings.HasPrefix(body, "data:") && !strings.Contains(body, "\ndata:") {
 		return body, false
@@ -101,8 +101,8 @@ func readable(body string) (text string, isJSON bool) {
 	lines := strings.Split(body, "\n")
 	for i, line := range lines {
 		data, found := strings.CutPrefix(line, "data:")
-		if indented, ok := indent(strings.TrimSpace(data)); found && ok {
-			lines[i] = "data: " + indented
+		if form, ok := indent(strings.TrimSpace(data)); found && ok {
+			lines[i] = "data: " + form
 		}
 	}
 	return strings.Join(lines, "\n"), false

@@ -32,6 +32,21 @@ type History struct {
 	Earlier, Later, Close string
 }
 
+// Slots are some hours or days in a row.
+type Slots []Slot
+
+// First is the oldest of slots, of which there is one at least.
+func (s Slots) First() Slot { return s[0] }
+
+// Last is the newest.
+func (s Slots) Last() Slot { return s[len(s)-1] }
+
+// DayBars and HourBars are what is drawn of each.
+func (h History) DayBars() Slots { return h.Days }
+
+// HourBars are the hours.
+func (h History) HourBars() Slots { return h.Hours }
+
 // Total is what the hours that are shown add up to.
 func (h History) Total() Slot {
 	sum := Slot{Begin: h.Day}
