@@ -42,6 +42,9 @@ const (
 	maxPerSource = 30  // public streams from one address
 
 	maxWatchedSlug = 100 // bytes
+
+	// liveSlack is how long a check takes as a rule: one that began so long before a page was made may have ended after.
+	liveSlack = 2 * time.Second
 )
 
 // live is what all viewers look at.
@@ -245,7 +248,7 @@ func (l *live) after(shown time.Time, slugs []string, public bool) change {
 	defer l.mu.Unlock()
 	checked := slices.ContainsFunc(slugs, func(slug string) bool {
 		s := l.seen[slug].sighting
-		return s.CheckedAt.After(shown) && (s.Public || !public)
+		return s.CheckedAt.After(shown.Add(-liveSlack)) && (s.Public || !public)
 	})
 	return change{Status: checked, Checks: checked && !public}
 }

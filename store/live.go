@@ -8,7 +8,7 @@ type Sighting struct {
 	Public    bool
 	Status    Status // as State.Status; StatusPaused for one that is paused
 	Since     time.Time
-	CheckedAt time.Time // of the newest check from any location; zero when there is none
+	CheckedAt time.Time // when the newest check from any location started; zero when there is none
 }
 
 // Sight is what there is to see at a moment.

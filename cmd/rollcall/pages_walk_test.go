@@ -146,8 +146,8 @@ func (w *walk) passed(shapes ...string) {
 }
 
 var (
-	slugs = regexp.MustCompile(`^/(endpoints|status)/e\d`)
-	ids   = regexp.MustCompile(`/[a-z]{2,3}_[0-9a-f]+|/[0-9]+`)
+	oneOfMany = regexp.MustCompile(`^/(endpoints|status)/e\d`)
+	ids       = regexp.MustCompile(`/[a-z]{2,3}_[0-9a-f]+|/[0-9]+`)
 )
 
 // shapeOf returns a path without what names one thing of many, and the names of its query.
@@ -157,7 +157,7 @@ func shapeOf(address string) string {
 		return address
 	}
 	path := ids.ReplaceAllString(u.Path, "/:id")
-	path = slugs.ReplaceAllString(path, "/$1/:slug")
+	path = oneOfMany.ReplaceAllString(path, "/$1/:slug")
 	var names []string
 	for name := range u.Query() {
 		names = append(names, name)
