@@ -29,9 +29,13 @@ func samples() map[string]web.Page {
 		"endpoint-down":       endpointDown(),
 		"endpoint-up":         endpointUp(),
 		"endpoint-new":        endpointNew(),
+		"endpoint-phases":     phases(),
+		"contracts":           web.ContractsPage{Frame: frame("/"), Slug: "weather", Name: "Weather", Contracts: contracts(), Older: "/endpoints/weather/contracts?cursor=x"},
+		"contract":            contract(),
+		"contract-forgotten":  web.ContractPage{Frame: frame("/"), Slug: "weather", Name: "Weather", Contract: contracts()[2], Against: new(contracts()[1])},
 		"confirm":             web.ConfirmPage{Frame: frame("/"), Question: "Delete Weather?", Detail: "Its checks, incidents and uptime go with it. This cannot be undone.", Verb: "Delete Weather", Action: "/endpoints/weather", Back: "/endpoints/weather"},
-		"check":               web.CheckPage{Frame: frame("/"), Slug: "weather", Name: "Weather", Location: "default", Scheduled: before(40 * time.Second), Check: badCheck("chk_1", 40*time.Second), Said: said()},
-		"check-good":          web.CheckPage{Frame: frame("/"), Slug: "weather", Name: "Weather", Location: "default", Scheduled: before(40 * time.Second), Check: goodCheck("chk_1", 40*time.Second)},
+		"check":               web.CheckPage{Frame: frame("/"), Slug: "weather", Name: "Weather", URL: "https://mcp.weather.example/mcp", Location: "default", Scheduled: before(40 * time.Second), Check: badCheck("chk_1", 40*time.Second), Said: said()},
+		"check-good":          web.CheckPage{Frame: frame("/"), Slug: "weather", Name: "Weather", URL: "https://mcp.weather.example/mcp", Location: "default", Scheduled: before(40 * time.Second), Check: goodCheck("chk_1", 40*time.Second)},
 		"form":                form(),
 		"form-mistakes":       formMistakes(),
 		"form-test":           formTest(),
@@ -131,7 +135,7 @@ func locations() web.LocationsPage {
 func overview() web.OverviewPage {
 	rows := restRows()
 	return web.OverviewPage{
-		Frame: frame("/"),
+		Frame:   frame("/"),
 		Tallies: map[store.Status]int{store.StatusDown: 2, store.StatusDegraded: 1, store.StatusGated: 1, store.StatusUp: 103, store.StatusPending: 1, store.StatusPaused: 1},
 		Choices: web.OverviewChoices{Tags: []string{"eu", "prod"}, Kinds: []probe.Kind{"evm", "mcp"}, Locations: []string{"ams", "fra"}},
 		Groups:  []web.RowGroup{{Rows: rows}}, Unshown: 3, Page: 1, Pages: 2,
@@ -200,32 +204,123 @@ func windows() []web.Window {
 	}
 }
 
-func badges() []web.Snippet {
-	return []web.Snippet{
-		{ID: "badge-markdown", Label: "Markdown", Text: "[![Weather](https://up.example/badge/weather/status.svg)](https://up.example/status/weather)"},
-		{ID: "badge-html", Label: "HTML", Text: `<a href="https://up.example/status/weather"><img src="https://up.example/badge/weather/status.svg" alt="Weather"></a>`},
-	}
-}
-
 func endpointDown() web.EndpointPage {
 	last := badCheck("chk_9", 9*time.Second)
-	height := uint64(20831387)
+	incident := openIncident()
 	return web.EndpointPage{
-		Frame: frame("/"), Slug: "weather", Name: "Weather", URL: "https://mcp.weather.example/mcp?key=…", Kind: probe.KindAuto,
-		Schedule: "@every 60s", Timeout: 15 * time.Second, Tags: []string{"prod"}, Channels: channelRows(),
-		Status: store.StatusDown, Since: before(12 * time.Minute), Failure: rpcFailure(),
+		Frame: frame("/"), Slug: "weather", Name: "Weather", URL: "https://mcp.weather.example/mcp?key=…", Kind: probe.KindAuto, Tags: []string{"prod"},
+		Status: store.StatusDown, Since: before(12 * time.Minute), Failure: rpcFailure(), Open: &incident,
 		Confirming: 1, Pointing: store.StatusGated, Unsettled: &probe.Failure{Step: "initialize", Class: probe.ClassAuthRequired, Code: 401},
-		Last: &last, Checked: last.StartedAt, Took: last.Duration, Height: &height, HeightSince: before(42 * time.Second),
+		Last: &last, Checked: last.StartedAt, Took: last.Duration,
 		Places:    places(),
-		Windows:   windows(),
-		Hours:     hours(),
+		Windows:   append(windows(), web.Window{Label: "365 days", Uptime: per(99.97), Coverage: 100}),
+		History:   past90(),
+		Range:     ranges(),
+		Latency:   latencyChart(),
 		Latencies: latencies(),
 		Checks:    []web.Check{from("fra", last), from("fra", badCheck("chk_8", 69*time.Second)), from("ams", goodCheck("chk_7", 129*time.Second)), from("ams", goodCheck("chk_6", 189*time.Second))},
 		Verdict:   probe.Down, Older: "/endpoints/weather?cursor=x", Newest: "/endpoints/weather",
-		Incidents: []web.IncidentRow{openIncident(), resolvedIncident()}, Badges: badges(),
-		Contracts:  contracts(),
+		Chips:     []web.RangeLink{{Label: web.Say("All"), Link: "/endpoints/weather#checks"}, {Label: web.Say("Down"), Link: "/endpoints/weather?verdict=down#checks", Chosen: true}},
+		Incidents: []web.IncidentRow{openIncident(), resolvedIncident()},
+		Contracts: contracts()[:2], Chain: chainView(),
 		Objectives: objectives(), Maintenance: new(maintained()),
-		Events: []web.Event{{At: before(30 * time.Hour), Severity: "breaking", Title: "The tool list changed (1 breaking, 1 harmless)"}},
+		Events:   []web.Event{{At: before(30 * time.Hour), Severity: "breaking", Title: "The tool list changed (1 breaking, 1 harmless)"}},
+		Settings: settings(),
+	}
+}
+
+func settings() web.Settings {
+	return web.Settings{
+		Schedule: "@every 60s", Timeout: 15 * time.Second, DegradedOver: 5 * time.Second, Failures: 2, Successes: 1, After: 5 * time.Second,
+		Locations: []string{"ams", "fra"}, Quorum: 2, Channels: channelRows(), DependsOn: []web.EndpointLink{{Slug: "gate", Name: "Gateway", Status: store.StatusUp}},
+	}
+}
+
+func chainView() *web.ChainView {
+	height := uint64(20831387)
+	return &web.ChainView{ID: "1", Height: &height, HeightSince: before(42 * time.Second), Pace: 12100 * time.Millisecond, Top: 20831390, Heads: []web.HeadRow{
+		{Name: "Ethereum mainnet", Height: 20831390, Hash: "0xa1b2c3d4e5f60718293a4b5c6d7e8f90", Made: before(9 * time.Second), Seen: before(3 * time.Second)},
+		{Name: "Weather", Own: true, Height: 20831387, Behind: 3, Hash: "0xffb2c3d4e5f60718293a4b5c6d7e8f90", Forked: true, Seen: before(4 * time.Second)},
+	}}
+}
+
+func ranges() web.RangeView {
+	return web.RangeView{
+		From: before(24 * time.Hour), To: now, Hours: true, Zoomed: true, Steps: "/endpoints/weather#latency", Chart: "/endpoints/weather?by=phase#latency",
+		Links: []web.RangeLink{{Name: "24h", Label: web.Say("24 hours"), Link: "/endpoints/weather#latency", Chosen: true}, {Name: "7d", Label: web.Say("%d days", 7), Link: "/endpoints/weather?range=7d#latency"}},
+	}
+}
+
+func past90() web.History {
+	h := web.History{Hours: hours(), Day: before(72 * time.Hour).Truncate(24 * time.Hour), Earlier: "/endpoints/weather?day=2026-11-17#hours", Later: "/endpoints/weather?day=2026-11-19#hours", Close: "/endpoints/weather#hours"}
+	for i := range 90 {
+		day := now.Truncate(24*time.Hour).AddDate(0, 0, i-89)
+		slot := web.Slot{Begin: day, Uptime: per(100), Counts: store.Counts{Up: 1440}, Link: "/endpoints/weather?day=" + day.Format("2006-01-02") + "#hours"}
+		switch {
+		case i < 20:
+			slot = web.Slot{Begin: day, Before: true}
+		case i == 41:
+			slot.Uptime, slot.Counts, slot.Incidents = per(93.2), store.Counts{Up: 1340, Down: 100, Degraded: 4}, 2
+		case i == 60:
+			slot.Uptime, slot.Counts, slot.Missed = nil, store.Counts{}, true
+		case i == 86:
+			slot.Chosen = true
+		}
+		h.Days = append(h.Days, slot)
+	}
+	h.Hours[20].Link = "/endpoints/weather?hour=2026-11-20T23#checks"
+	return h
+}
+
+func latencyChart() web.LatencyChart {
+	c := web.LatencyChart{Hourly: true, Steps: []string{"initialize", "initialized", "tools/list"}, Base: "/endpoints/weather#latency"}
+	for i := range 25 {
+		b := web.Bucket{Begin: now.Truncate(time.Hour).Add(time.Duration(i-24) * time.Hour), Counts: store.Counts{Up: 60}}
+		wave := float64(i % 7)
+		b.Whole = &web.Percentiles{P50: 84 + wave, P90: 120 + 3*wave, P95: 160 + 4*wave, P99: 300 + 20*wave}
+		b.Steps = []float64{52 + wave, 9, 19}
+		switch i {
+		case 3:
+			b.Whole, b.Steps, b.Counts, b.Missed = nil, nil, store.Counts{}, true
+		case 11:
+			b.Whole.P99 = 12400
+		case 17:
+			b.Whole, b.Steps, b.Counts = nil, nil, store.Counts{Down: 60}
+		}
+		c.Buckets = append(c.Buckets, b)
+	}
+	c.Marks = []web.Mark{
+		{Kind: "incident", Begin: before(8 * time.Hour), End: before(6 * time.Hour), Title: "Weather was down for 2 h", Link: "/incidents/inc_1", Tone: "down"},
+		{Kind: "maintenance", Begin: before(20 * time.Hour), End: before(19 * time.Hour), Title: "Bigger disks", Link: "/maintenance/mnt_1"},
+		{Kind: "contract", Begin: before(14 * time.Hour), End: before(14 * time.Hour), Title: "The tool list changed", Link: "/endpoints/weather/contracts", Tone: "breaking"},
+	}
+	return c
+}
+
+func phases() web.EndpointPage {
+	p := endpointUp()
+	p.Range.Phases = true
+	chart := web.PhaseChart{Slug: "weather"}
+	for i := range 40 {
+		check := goodCheck("chk_1", time.Duration(40-i)*time.Minute)
+		if i%17 == 16 {
+			check = badCheck("chk_1", time.Duration(40-i)*time.Minute)
+		}
+		chart.Checks = append(chart.Checks, check)
+	}
+	p.Phases = &chart
+	return p
+}
+
+func toolList() []byte {
+	return []byte(`[{"annotations":{"readOnlyHint":true,"openWorldHint":true},"description":"Tells the weather of the days to come.\nOf one place at a time.","inputSchema":{"$defs":{"Place":{"properties":{"lat":{"type":"number","minimum":-90,"maximum":90},"lon":{"type":"number"}},"required":["lat","lon"],"type":"object"}},"properties":{"days":{"default":3,"description":"How many days.","maximum":14,"minimum":1,"type":"integer"},"place":{"$ref":"#/$defs/Place"},"units":{"enum":["metric","imperial"],"type":"string"},"tags":{"items":{"type":"string"},"type":"array"}},"required":["place"],"type":"object"},"name":"forecast","outputSchema":{"properties":{"days":{"items":{"properties":{"high":{"type":["number","null"]}},"type":"object"},"type":"array"}},"type":"object"},"title":"Forecast"},{"inputSchema":{"type":"object"},"name":"alerts"}]`)
+}
+
+func contract() web.ContractPage {
+	tools, _, _ := web.ToolsOf(toolList())
+	c := contracts()
+	return web.ContractPage{
+		Frame: frame("/"), Slug: "weather", Name: "Weather", Contract: c[0], Shown: tools, Others: c[2:], Against: &c[2], Compared: true, Differences: c[0].Changes,
 	}
 }
 
@@ -256,15 +351,15 @@ func hours() []web.Slot {
 func contracts() []web.Contract {
 	return []web.Contract{
 		{
-			Key: "legacy", Hash: "sha256:0f343b0931126a20f133d67c2b018a3b", Present: true, Since: before(30 * time.Hour), Until: before(9 * time.Second),
+			ID: "con_3", Link: "/endpoints/weather/contracts/con_3", Key: "legacy", Hash: "sha256:0f343b0931126a20f133d67c2b018a3b", Present: true, Since: before(30 * time.Hour), Until: before(9 * time.Second),
 			Known: true, Count: 3, Tools: []string{"alerts", "forecast"},
 			Changes: []probe.Change{
 				{Rank: probe.RankBreaking, Kind: probe.ToolRemoved, Tool: "radar", Message: "the tool is gone"},
 				{Rank: probe.RankInfo, Kind: probe.OptionalAdded, Tool: "alerts", Path: "/inputSchema/properties/region", Message: "an argument that may be given"},
 			},
 		},
-		{Key: "modern", Hash: "sha256:9c", Present: true, Since: before(40 * time.Hour), Until: before(30 * time.Hour)},
-		{Key: "legacy", Hash: "sha256:4bf5122f344554c53bde2ebb8cd2b7e3", Since: before(50 * time.Hour), Until: before(30 * time.Hour)},
+		{ID: "con_2", Link: "/endpoints/weather/contracts/con_2", Key: "modern", Hash: "sha256:9c", Present: true, Since: before(40 * time.Hour), Until: before(30 * time.Hour)},
+		{ID: "con_1", Link: "/endpoints/weather/contracts/con_1", Key: "legacy", Hash: "sha256:4bf5122f344554c53bde2ebb8cd2b7e3", Since: before(50 * time.Hour), Until: before(30 * time.Hour)},
 	}
 }
 
@@ -295,8 +390,8 @@ func endpointUp() web.EndpointPage {
 
 func endpointNew() web.EndpointPage {
 	return web.EndpointPage{
-		Frame: frame("/"), Slug: "fresh", Name: "Fresh", URL: "https://fresh.example/mcp", Kind: probe.KindAuto, Schedule: "@hourly",
-		Timeout: 15 * time.Second, Status: store.StatusPending, Windows: []web.Window{{Label: "24 hours"}, {Label: "7 days"}, {Label: "30 days"}, {Label: "90 days"}}, Badges: badges(),
+		Frame: frame("/"), Slug: "fresh", Name: "Fresh", URL: "https://fresh.example/mcp", Kind: probe.KindAuto,
+		History: web.History{Days: []web.Slot{{Begin: now.Truncate(24 * time.Hour)}}, Hours: hours()[:1]}, Latency: web.LatencyChart{Hourly: true, Buckets: []web.Bucket{{Begin: now.Truncate(time.Hour)}}}, Settings: web.Settings{Schedule: "@hourly", Timeout: 15 * time.Second, Failures: 1, Successes: 1}, Status: store.StatusPending, Windows: []web.Window{{Label: "24 hours"}, {Label: "7 days"}, {Label: "30 days"}, {Label: "90 days"}},
 	}
 }
 
@@ -548,7 +643,7 @@ func subscribe() web.SubscriptionsPage {
 
 func objectives() []web.ObjectiveView {
 	return []web.ObjectiveView{
-		{Name: "availability", Target: 99.9, Days: 30, Attained: per(99.96), Left: 61.4},
+		{Name: "availability", Target: 99.9, Days: 30, Attained: per(99.96), Left: 61.4, Budget: web.BudgetChart{{Day: before(48 * time.Hour), Left: 100}, {Day: before(24 * time.Hour), Left: 61.4}, {Day: now, Left: 61.4}}, Burns: []web.Burn{{Over: "1h", Rate: 0.4, Limit: 14.4}, {Over: "5m", Rate: 31, Limit: 14.4}}},
 		{Name: "fast", Target: 95, Days: 7, Under: 800 * time.Millisecond, Attained: per(94.2), Left: -16, Burning: "fast"},
 		{Name: "slow", Target: 99, Days: 1, Attained: per(99.9), Left: 90, Burning: "slow"},
 		{Name: "fresh", Target: 99, Days: 90},
