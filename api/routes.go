@@ -152,6 +152,8 @@ func (s *Server) routes() []route {
 		{get, "/endpoints/:slug/edit", editor, s.pageEdit, page},
 		{post, "/endpoints/:slug/edit", editor, s.doEdit, page},
 		{get, "/endpoints/:slug/checks/:id", viewer, s.pageCheck, page},
+		{get, "/endpoints/:slug/contracts", viewer, s.pageContracts, page},
+		{get, "/endpoints/:slug/contracts/:id", viewer, s.pageContract, page},
 		{get, "/incidents", viewer, s.pageIncidents, page},
 		{get, "/incidents/new", editor, s.pageRaise, page},
 		{post, "/incidents/new", editor, s.doRaise, page},
