@@ -128,8 +128,7 @@ func (s *Server) badge(c echo.Context) error {
 	name, suffix, _ := strings.Cut(strings.TrimPrefix(c.Path(), badgePath), ".")
 	kind, _ := badgeKindOf(name)
 	q := readBadgeQuery(kind, c.Request().URL.RawQuery)
-	shared(c, badgeCache)
-	c.Response().Header().Set("Content-Security-Policy", badgePolicy)
+	badgeHeaders(c)
 
 	b := badge{cmp.Or(q.label, kind.label(q)), cmp.Or(q.wrong, badgeNobody), toneGrey}
 	if q.wrong != "" {
@@ -147,6 +146,16 @@ func (s *Server) badge(c echo.Context) error {
 		}
 	}
 	return s.showBadge(c, b, q, suffix, of, edition)
+}
+
+// badgeHeaders sets the headers of a badge. One that is opened by itself is a document in a sandbox: browsers refuse to show those
+// under a Cross-Origin-Opener-Policy, and there is nothing in it that could lead elsewhere with a Referer.
+func badgeHeaders(c echo.Context) {
+	shared(c, badgeCache)
+	h := c.Response().Header()
+	h.Set("Content-Security-Policy", badgePolicy)
+	h.Del("Cross-Origin-Opener-Policy")
+	h.Del("Referrer-Policy")
 }
 
 // badgePath is where badges are; badgeCache is how long they may be kept.

@@ -43,6 +43,7 @@ const (
 	badgeWanted   = 2 * time.Minute
 	badgePatience = 5 * time.Second
 	badgeRest     = 2 * time.Second
+	badgeScan     = time.Second // everything is looked through no more often, however many strange slugs are asked for
 )
 
 // Bounds of what is remembered: strangers may ask for badges of whatever they like. Slugs are shorter than maxBadgeSlug.
@@ -109,6 +110,8 @@ type badgeMemory struct {
 
 	mu        sync.Mutex
 	known     map[badgeAsk]*badgeMemo // guarded by mu
+	unread    []*badgeMemo            // guarded by mu: never read, or forgotten since
+	scannedAt int64                   // guarded by mu: when all of known was last looked through
 	restUntil int64                   // guarded by mu
 }
 
@@ -153,7 +156,7 @@ func (m *badgeMemory) facts(ctx context.Context, ask badgeAsk) (badgeFacts, *bad
 	case age < badgeStale:
 		select {
 		case m.reading <- struct{}{}:
-			m.refresh(ctx)
+			m.refresh(ctx, k)
 			<-m.reading
 		default: // somebody reads already
 		}
@@ -163,7 +166,7 @@ func (m *badgeMemory) facts(ctx context.Context, ask badgeAsk) (badgeFacts, *bad
 			// Whoever read before may have read this as well, and what was changed meanwhile is read once more.
 			for range 2 {
 				if m.age(k) >= badgeFresh {
-					m.refresh(ctx)
+					m.refresh(ctx, k)
 				}
 			}
 			<-m.reading
@@ -207,6 +210,7 @@ func (m *badgeMemory) remember(ask badgeAsk) *badgeMemo {
 		}
 		k = &badgeMemo{ask: ask}
 		m.known[ask] = k
+		m.unread = append(m.unread, k)
 	}
 	k.askedAt.Store(m.now())
 	return k
@@ -226,6 +230,7 @@ func (m *badgeMemory) makeRoomLocked() {
 	for _, k := range all[:len(all)/2] {
 		m.dropLocked(k)
 	}
+	m.unread = slices.DeleteFunc(m.unread, func(k *badgeMemo) bool { return m.known[k.ask] != k })
 }
 
 // dropLocked forgets k. A picture of it that is kept is not shown any longer.
@@ -245,15 +250,18 @@ func (m *badgeMemory) forget(slug string) {
 			k.forgot = now
 			k.freshTo.Store(0)
 			k.edition.Add(1)
+			if !slices.Contains(m.unread, k) {
+				m.unread = append(m.unread, k)
+			}
 		}
 	}
 }
 
-// refresh reads what is due. One goroutine at a time calls it. Others hang on its answer, so it does not end with the request
-// that it is part of.
-func (m *badgeMemory) refresh(ctx context.Context) {
+// refresh reads what is due, wanted among it. One goroutine at a time calls it. Others hang on its answer, so it does not end
+// with the request that it is part of.
+func (m *badgeMemory) refresh(ctx context.Context, wanted *badgeMemo) {
 	now := m.now()
-	due := m.due(now)
+	due := m.due(now, wanted)
 	if len(due) == 0 {
 		return
 	}
@@ -274,15 +282,28 @@ func (m *badgeMemory) refresh(ctx context.Context) {
 	}
 }
 
-// due returns what was asked for lately and is not fresh, nothing while the database is left alone, and forgets what nobody
-// wants. Pictures of it are shown while it is read, for as long as they may be.
-func (m *badgeMemory) due(now int64) []*badgeMemo {
+// due returns what was asked for lately and is not fresh, nothing while the database is left alone.
+func (m *badgeMemory) due(now int64, wanted *badgeMemo) []*badgeMemo {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if now < m.restUntil {
 		return nil
 	}
-	var due []*badgeMemo
+	due := m.unread
+	m.unread = nil
+	if now-m.scannedAt >= int64(badgeScan) || m.scannedAt == 0 {
+		m.scannedAt = now
+		due = m.scanLocked(now)
+	}
+	if !slices.Contains(due, wanted) {
+		due = append(due, wanted)
+	}
+	return due
+}
+
+// scanLocked looks through everything for what is due, and forgets what nobody wants. Pictures of what is due are shown while it
+// is read, for as long as they may be.
+func (m *badgeMemory) scanLocked(now int64) (due []*badgeMemo) {
 	for _, k := range m.known {
 		age := m.ageLocked(k, now)
 		switch {

@@ -23,6 +23,7 @@ type picture struct {
 
 	header  []headerLine // of an answer with the body
 	without []headerLine // of a 304
+	length  []string
 	etag    string
 	watch   *badgeWatch // of its route
 }
@@ -43,6 +44,9 @@ type badgeWatch struct {
 type pictureKey struct{ path, query string }
 
 const requestIDHeader = "X-Request-Id"
+
+// countedBody is how long a body net/http counts before it sends the headers, in bytes.
+const countedBody = 2048
 
 // Bounds of what is kept: two generations of maxPictures each, a query and a body of at most so many bytes. A picture takes
 // about 2 KiB.
@@ -118,8 +122,8 @@ func (p *pictures) keep(c echo.Context, one picture) {
 		}
 		one.without = append(one.without, headerLine{name, slices.Clip(slices.Clone(values))})
 	}
-	one.header = append(slices.Clone(one.without),
-		headerLine{"Content-Type", []string{one.contentType}}, headerLine{"Content-Length", []string{strconv.Itoa(len(one.body))}})
+	one.header = append(slices.Clone(one.without), headerLine{"Content-Type", []string{one.contentType}})
+	one.length = []string{strconv.Itoa(len(one.body))}
 	one.watch = p.watchOf(c.Path())
 	p.put(pictureKey{u.Path, u.RawQuery}, &one)
 }
@@ -154,6 +158,10 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, p *picture, start 
 	}
 	for _, line := range lines {
 		h[line.name] = line.values
+	}
+	// net/http counts small bodies by itself, and a map of more than eight headers costs as much as all the rest.
+	if status == http.StatusOK && (len(p.body) > countedBody || r.Method == http.MethodHead) {
+		h["Content-Length"] = p.length
 	}
 	w.WriteHeader(status)
 	if r.Method == http.MethodHead {

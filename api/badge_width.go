@@ -36,6 +36,10 @@ func (w *widths) of(r rune, bold bool) int {
 		return w.latin[r-0xa0]
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf): // stand on, around or between others
 		return 0
+	case r >= 0x1f3fb && r <= 0x1f3ff: // colours the one before it
+		return 0
+	case r >= 0x1f1e6 && r <= 0x1f1ff: // two make a flag
+		return emojiWidth / 2
 	case unicode.Is(emojiBlocks, r):
 		return emojiWidth
 	case unicode.Is(wideBlocks, r):
