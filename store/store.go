@@ -34,8 +34,9 @@ type Store interface {
 	Endpoint(ctx context.Context, slug string) (Overview, error)
 	// Endpoints lists by name, without regard to case, then id.
 	Endpoints(ctx context.Context, f EndpointFilter) (Page[Overview], error)
-	// Index lists all endpoints that f selects, by name; Limit and Cursor of f do not matter.
-	Index(ctx context.Context, f EndpointFilter) ([]Line, error)
+	// Index lists all endpoints that f selects, by name, with checks also with what the latest one found; Limit and Cursor of f do
+	// not matter.
+	Index(ctx context.Context, f EndpointFilter, checks bool) ([]Line, error)
 	// Locations lists the locations that endpoints were probed from, or that instances are at, by name.
 	Locations(ctx context.Context) ([]Location, error)
 
