@@ -72,6 +72,13 @@ func (s *Server) routes() []route {
 		{get, "/api/v1/subscriptions", viewer, s.listSubscriptions, !page},
 		{post, "/api/v1/subscriptions", viewer, s.postSubscription, !page},
 		{del, "/api/v1/subscriptions/:id", viewer, s.deleteSubscription, !page},
+		{get, "/api/v1/members", admin, s.listMembers, !page},
+		{patch, "/api/v1/members/:id", admin, s.patchMember, !page},
+		{del, "/api/v1/members/:id", admin, s.deleteMember, !page},
+		{get, "/api/v1/tokens", admin, s.listTokens, !page},
+		{post, "/api/v1/tokens", admin, s.postToken, !page},
+		{del, "/api/v1/tokens/:id", admin, s.deleteToken, !page},
+		{get, "/api/v1/audit", admin, s.listAudit, !page},
 
 		// For everybody's programs.
 		{get, "/api/v1/status", public, s.getStatus, !page},
@@ -137,6 +144,12 @@ func (s *Server) routes() []route {
 		{post, "/setup", public, s.doSetup, page},
 		{get, "/login", public, s.pageLogin, page},
 		{post, "/login", public, s.doLogin, page},
+		{get, "/login/code", public, s.pageCode, page},
+		{post, "/login/code", public, s.doCode, page},
+		{get, oidcPath, public, s.startOIDC, page},
+		{get, oidcCallback, public, s.endOIDC, page},
+		{get, "/join", public, s.pageJoin, page},
+		{post, "/join", public, s.doJoin, page},
 		{post, "/preferences", public, s.doPreferences, page},
 
 		// For those who are logged in.
@@ -152,6 +165,7 @@ func (s *Server) routes() []route {
 		{get, "/endpoints/:slug/edit", editor, s.pageEdit, page},
 		{post, "/endpoints/:slug/edit", editor, s.doEdit, page},
 		{get, "/endpoints/:slug/checks/:id", viewer, s.pageCheck, page},
+		{get, "/endpoints/:slug/badges", viewer, s.pageBadges, page},
 		{get, "/endpoints/:slug/contracts", viewer, s.pageContracts, page},
 		{get, "/endpoints/:slug/contracts/:id", viewer, s.pageContract, page},
 		{get, "/incidents", viewer, s.pageIncidents, page},
@@ -175,6 +189,13 @@ func (s *Server) routes() []route {
 		{post, "/channels", editor, s.doChannels, page},
 		{get, "/channels/:id", viewer, s.pageChannel, page},
 		{post, "/channels/:id", editor, s.doChannel, page},
+		{get, "/account", viewer, s.pageAccount, page},
+		{post, "/account", viewer, s.doAccount, page},
+		{get, "/members", admin, s.pageMembers, page},
+		{post, "/members", admin, s.doMembers, page},
+		{get, "/tokens", admin, s.pageTokens, page},
+		{post, "/tokens", admin, s.doTokens, page},
+		{get, "/audit", admin, s.pageAudit, page},
 	}
 }
 

@@ -33,6 +33,8 @@ func samples() map[string]web.Page {
 		"contracts":           web.ContractsPage{Frame: frame("/"), Slug: "weather", Name: "Weather", Contracts: contracts(), Older: "/endpoints/weather/contracts?cursor=x"},
 		"contract":            contract(),
 		"contract-forgotten":  web.ContractPage{Frame: frame("/"), Slug: "weather", Name: "Weather", Contract: contracts()[2], Against: new(contracts()[1])},
+		"badges":              badges(true, "latency"),
+		"badges-private":      badges(false, "slo"),
 		"confirm":             web.ConfirmPage{Frame: frame("/"), Question: "Delete Weather?", Detail: "Its checks, incidents and uptime go with it. This cannot be undone.", Verb: "Delete Weather", Action: "/endpoints/weather", Back: "/endpoints/weather"},
 		"check":               web.CheckPage{Frame: frame("/"), Slug: "weather", Name: "Weather", URL: "https://mcp.weather.example/mcp", Location: "default", Scheduled: before(40 * time.Second), Check: badCheck("chk_1", 40*time.Second), Said: said()},
 		"check-good":          web.CheckPage{Frame: frame("/"), Slug: "weather", Name: "Weather", URL: "https://mcp.weather.example/mcp", Location: "default", Scheduled: before(40 * time.Second), Check: goodCheck("chk_1", 40*time.Second)},
@@ -794,7 +796,7 @@ func statusAnnounced() web.StatusPage {
 	p.Endpoints[1].Maintained = true
 	p.Open = append(p.Open, web.PublicIncident{
 		ID: "inc_8", Kind: store.IncidentManual, Name: "Payments are slow", Severity: store.StatusGated, StartedAt: before(3 * time.Hour),
-		Endpoints: []web.EndpointLink{{Slug: "ci", Name: "CI tools"}, {Slug: "docs", Name: "Docs search"}},
+		Endpoints: []web.PublicLink{{Path: "/status/ci", Name: "CI tools"}, {Path: "/status/docs", Name: "Docs search"}},
 		Updates: []web.PublicUpdate{
 			{Kind: store.EntryComment, At: before(time.Hour), Text: "We have found it: a queue that nobody empties.\nIt is being emptied."},
 			{Kind: store.EntryOpened, At: before(3 * time.Hour), Text: "Some payments take minutes."},
@@ -802,7 +804,7 @@ func statusAnnounced() web.StatusPage {
 	})
 	p.Recent = append(p.Recent, web.PublicIncident{ID: "inc_9", Kind: store.IncidentEndpoint, Name: "Old gateway", Severity: store.StatusUnknown, StartedAt: before(5 * time.Hour), ResolvedAt: &end, Paused: true})
 	p.Plans = []web.PublicPlan{
-		{ID: "mnt_1", Title: "Bigger disks", Text: "Short breaks are possible.", Begin: before(10 * time.Minute), End: now.Add(50 * time.Minute), Active: true, Endpoints: []web.EndpointLink{{Slug: "ci", Name: "CI tools"}}},
+		{ID: "mnt_1", Title: "Bigger disks", Text: "Short breaks are possible.", Begin: before(10 * time.Minute), End: now.Add(50 * time.Minute), Active: true, Endpoints: []web.PublicLink{{Path: "/status/ci", Name: "CI tools"}}},
 		{ID: "mnt_2", Title: "Sunday's updates", Begin: now.Add(30 * time.Hour), End: now.Add(31 * time.Hour), Recurs: true, All: true},
 	}
 	return p
@@ -840,4 +842,23 @@ func statusEndpoint() web.StatusEndpointPage {
 		Windows: windows(), Days: days, Incidents: statusAnnounced().Open, Plans: statusAnnounced().Plans[:1],
 		Subscribe: "/status/subscribe?endpoint=weather", Feed: "/status/feed.atom",
 	}
+}
+
+func badges(public bool, kind string) web.BadgesPage {
+	p := web.BadgesPage{
+		Frame: frame("/"), Slug: "weather", Name: "Weather", Public: public,
+		Form:    web.BadgeForm{Kind: kind, Window: "24h", Quantile: "p95", Style: "flat", Theme: "auto", Label: "Weather"},
+		Picture: "/badge/weather/latency.svg?theme=auto", Height: 20,
+		Kinds:   []string{"status", "uptime", "latency", "slo", "protocol", "tools", "height"},
+		Windows: []string{"1h", "24h", "7d", "30d", "90d", "365d"}, Quantiles: []string{"p50", "p90", "p95", "p99"},
+		Styles: []string{"flat", "flat-square", "for-the-badge"}, Themes: []string{"light", "dark", "auto"},
+		Snippets: []web.BadgeSnippet{
+			{ID: "badge-markdown", Label: "Markdown", Rows: 2, Text: "[![Weather](https://up.example/badge/weather/latency.svg?theme=auto)](https://up.example/status/weather)"},
+			{ID: "badge-url", Label: "URL", Rows: 1, Text: "https://up.example/badge/weather/latency.svg?theme=auto"},
+		},
+	}
+	if public {
+		p.Objectives = []string{"availability"}
+	}
+	return p
 }
