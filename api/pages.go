@@ -26,6 +26,9 @@ func (s *Server) render(c echo.Context, status int, page web.Page) error {
 
 // frame is what stands around a page. Section is the navigation entry that is current.
 func (s *Server) frame(c echo.Context, section string) web.Frame {
+	if around := s.siteFrame(c); around != nil {
+		return web.Frame{Site: around, Now: time.Now(), Language: chosenLanguage(c.Request())}
+	}
 	u, _ := s.user(c)
 	return web.Frame{
 		User:     u.Name,
@@ -64,7 +67,11 @@ var doneWords = map[string]string{
 	"resent":     "It is sent again at once.",
 	"planned":    "Planned.",
 	"subscribed": "Subscribed.",
+	"proven":     "The record is there: the domain is in use.",
 	"opened":     "Opened. Those who are to hear of it are told.",
+
+	"ended":   "Logged out there.",
+	"revoked": "Revoked.",
 
 	"acknowledge": "Acknowledged. Nobody is reminded.",
 	"snooze":      "Snoozed. Nobody is reminded before that is over.",

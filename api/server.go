@@ -87,30 +87,34 @@ type Config struct {
 	// ProveDomain reports whether the TXT record of the domain of a status page is there: nil when it is. Its error says, in words
 	// for whoever set it, what is there instead. Nil: no page can have a domain, nor without a PublicURL.
 	ProveDomain func(ctx context.Context, p store.StatusPage) error
+	// OIDC is a provider of identities by which people may log in, beside passwords. Nil: there is none.
+	OIDC *OIDC
 	// Backlog reports how many checks wait, in memory or in the spool, because the database is away.
 	Backlog func() int
 }
 
 // Server answers everything Rollcall is asked over HTTP. It is safe for concurrent use.
 type Server struct {
-	cfg     Config
-	read    reader // for whoever only looks
-	started time.Time
-	echo    *echo.Echo
-	origins *http.CrossOriginProtection
-	metrics *metrics
-	badges  *badgeMemory
-	logins  *logins
-	uptimes uptimes
-	asking  *askLimits
-	live    *live
-	sites   sites
+	cfg      Config
+	read     reader // for whoever only looks
+	started  time.Time
+	echo     *echo.Echo
+	origins  *http.CrossOriginProtection
+	metrics  *metrics
+	badges   *badgeMemory
+	logins   *logins
+	halfKey  []byte    // seals what a browser keeps between password and code
+	provider *provider // of identities; nil: none
+	uptimes  uptimes
+	asking   *askLimits
+	live     *live
+	sites    sites
 	// sitePasswords bound how often somebody may try the password of a status page, and siteKey signs that it was right.
 	sitePasswords *logins
 	siteKey       []byte
 
-	trying  chan struct{}   // one place for each probe that is asked for and not kept
-	pages   map[string]bool // by route: whether its errors are shown as a page
+	trying chan struct{}   // one place for each probe that is asked for and not kept
+	pages  map[string]bool // by route: whether its errors are shown as a page
 
 	pictures *pictures // badges that are drawn
 
@@ -128,20 +132,22 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("configure the server: %w", err)
 	}
 	s := &Server{
-		cfg:     cfg,
-		read:    readerOf(cfg),
-		started: time.Now(),
-		echo:    echo.New(),
-		origins: http.NewCrossOriginProtection(),
-		logins:  newLogins(),
-		asking:  newAskLimits(),
-		live:    newLive(),
+		cfg:      cfg,
+		read:     readerOf(cfg),
+		started:  time.Now(),
+		echo:     echo.New(),
+		origins:  http.NewCrossOriginProtection(),
+		logins:   newLogins(),
+		halfKey:  halfKeyOf(cfg.LinkKey),
+		provider: newProvider(cfg.OIDC),
+		asking:   newAskLimits(),
+		live:     newLive(),
 
 		sitePasswords: newLogins(),
 		siteKey:       newSiteKey(cfg.LinkKey),
 
-		trying:  make(chan struct{}, maxTrying),
-		pages:   map[string]bool{},
+		trying: make(chan struct{}, maxTrying),
+		pages:  map[string]bool{},
 	}
 	for _, path := range slackPaths { // signed by Slack, and nothing that a browser sends
 		s.origins.AddInsecureBypassPattern("POST " + path)
@@ -190,6 +196,9 @@ func (c Config) validate() error {
 	missing("Backlog", c.Backlog == nil)
 	if c.AskSubscriber != nil && len(c.LinkKey) < minLinkKey {
 		errs = append(errs, fmt.Errorf("LinkKey must have %d bytes at least", minLinkKey))
+	}
+	if c.OIDC != nil {
+		errs = append(errs, c.OIDC.mistakes()...)
 	}
 	if c.PublicURL != "" {
 		u, err := url.Parse(c.PublicURL)
