@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -67,22 +68,16 @@ func readOverview(c echo.Context) (web.OverviewFilter, int, error) {
 // overview shows the list. Of page, Filter and Page say which part of it.
 func (s *Server) overview(c echo.Context, status int, page web.OverviewPage) error {
 	ctx, f := c.Request().Context(), page.Filter
-	all, err := s.cfg.Store.Index(ctx, store.EndpointFilter{})
+	checks := f.Order == web.OrderLatency || f.Order == web.OrderChecked || f.Group == web.GroupKind
+	lines, err := s.cfg.Store.Index(ctx, store.EndpointFilter{
+		Status: store.Status(f.Status), Tag: f.Tag, Query: f.Query, Kind: probe.Kind(f.Kind), Location: f.Location,
+	}, checks)
 	if err != nil {
 		return err
 	}
-	lines := all
-	if f.Active() {
-		lines, err = s.cfg.Store.Index(ctx, store.EndpointFilter{
-			Status: store.Status(f.Status), Tag: f.Tag, Query: f.Query, Kind: probe.Kind(f.Kind), Location: f.Location,
-		})
-		if err != nil {
-			return err
-		}
-	}
-	page.Frame, page.None = s.frame(c, "/"), len(all) == 0
+	page.Frame, page.None = s.frame(c, "/"), len(lines) == 0 && !f.Active()
 	page.Tallies = talliesOf(lines)
-	if page.Choices, err = s.choices(ctx, all); err != nil {
+	if page.Choices, err = s.choices.of(ctx, s.cfg.Store, lines, !f.Active()); err != nil {
 		return err
 	}
 	troubled, rest := apart(lines, f)
@@ -115,29 +110,58 @@ func talliesOf(lines []store.Line) map[store.Status]int {
 	return tallies
 }
 
-// choices is what there is to filter by.
-func (s *Server) choices(ctx context.Context, lines []store.Line) (web.OverviewChoices, error) {
-	var c web.OverviewChoices
-	tags := map[string]int{}
+// choices are what there is to filter by. They are found out anew by whoever asks for everything, for whom it costs little, and by
+// others when they are older than choicesFor.
+type choices struct {
+	mu    sync.Mutex
+	at    time.Time
+	known web.OverviewChoices
+}
+
+const choicesFor = time.Minute
+
+// of returns the choices. lines are all endpoints, when told so.
+func (k *choices) of(ctx context.Context, db store.Store, lines []store.Line, all bool) (web.OverviewChoices, error) {
+	k.mu.Lock() // whoever comes meanwhile waits for the same answer
+	defer k.mu.Unlock()
+	fresh := time.Since(k.at) < choicesFor
+	if fresh && !all {
+		return k.known, nil
+	}
+	if !all {
+		var err error
+		if lines, err = db.Index(ctx, store.EndpointFilter{}, false); err != nil {
+			return k.known, err
+		}
+	}
+	k.known.Tags = tagsOf(lines)
+	if fresh {
+		return k.known, nil
+	}
+	locations, err := db.Locations(ctx)
+	if err != nil {
+		return k.known, err
+	}
+	k.at, k.known.Locations = time.Now(), nil
+	for _, l := range locations {
+		k.known.Locations = append(k.known.Locations, l.Name)
+	}
+	return k.known, nil
+}
+
+// tagsOf returns the most frequent tags, by name.
+func tagsOf(lines []store.Line) []string {
+	count := map[string]int{}
 	for _, l := range lines {
 		for _, tag := range l.Tags {
-			tags[tag]++
-		}
-		if at, there := slices.BinarySearch(c.Kinds, l.Kind); !there {
-			c.Kinds = slices.Insert(c.Kinds, at, l.Kind)
+			count[tag]++
 		}
 	}
-	for tag := range tags {
-		c.Tags = append(c.Tags, tag)
-	}
-	slices.SortFunc(c.Tags, func(a, b string) int { return cmp.Or(cmp.Compare(tags[b], tags[a]), cmp.Compare(a, b)) })
-	c.Tags = c.Tags[:min(len(c.Tags), maxTags)]
-	slices.Sort(c.Tags)
-	locations, err := s.cfg.Store.Locations(ctx)
-	for _, l := range locations {
-		c.Locations = append(c.Locations, l.Name)
-	}
-	return c, err
+	tags := slices.Collect(maps.Keys(count))
+	slices.SortFunc(tags, func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
+	tags = tags[:min(len(tags), maxTags)]
+	slices.Sort(tags)
+	return tags
 }
 
 // apart splits what asks for attention, the worst and latest first, from the rest. A list of one status is not split.
@@ -179,7 +203,7 @@ func (s *Server) order(ctx context.Context, lines []store.Line, f web.OverviewFi
 	case web.OrderChecked:
 		by = func(a, b store.Line) int { return b.CheckedAt.Compare(a.CheckedAt) }
 	case web.OrderUptime:
-		uptimes, err := s.uptimes.of(ctx, s.cfg.Store, lines)
+		uptimes, err := s.uptimes.of(ctx, s.cfg.Store)
 		if err != nil {
 			return err
 		}
@@ -267,7 +291,7 @@ func (s *Server) rows(ctx context.Context, lines []store.Line) (map[string]web.E
 		return nil, err
 	}
 	now := time.Now()
-	first := store.HourOf(now).Add(-(shownHours - 1) * time.Hour)
+	first := firstHour(now)
 	rollups, err := s.cfg.Store.Rollups(ctx, ids, store.Hourly, first)
 	if err != nil {
 		return nil, err
@@ -348,20 +372,23 @@ type uptimes struct {
 const uptimesFor = time.Minute
 
 // of returns what tells the uptime of an endpoint: more than 100 where nothing was measured.
-func (u *uptimes) of(ctx context.Context, db store.Store, lines []store.Line) (func(id string) float64, error) {
+func (u *uptimes) of(ctx context.Context, db store.Store) (func(id string) float64, error) {
 	u.mu.Lock() // whoever comes meanwhile waits for the same answer
 	defer u.mu.Unlock()
-	if u.stale(lines) {
-		ids := make([]string, 0, len(lines))
-		for _, l := range lines {
-			ids = append(ids, l.ID)
-		}
-		now := time.Now()
-		counts, err := db.Counts(ctx, ids, store.Hourly, store.HourOf(now).Add(-(shownHours-1)*time.Hour))
+	if time.Since(u.at) > uptimesFor {
+		roster, err := db.Roster(ctx)
 		if err != nil {
 			return nil, err
 		}
-		u.at, u.counts = now, counts
+		ids := make([]string, 0, len(roster))
+		for _, m := range roster {
+			ids = append(ids, m.ID)
+		}
+		counts, err := db.Counts(ctx, ids, store.Hourly, firstHour(time.Now()))
+		if err != nil {
+			return nil, err
+		}
+		u.at, u.counts = time.Now(), counts
 	}
 	counts := u.counts
 	return func(id string) float64 {
@@ -372,16 +399,8 @@ func (u *uptimes) of(ctx context.Context, db store.Store, lines []store.Line) (f
 	}, nil
 }
 
-// stale reports whether the uptimes are too old, or do not know one of those that were checked.
-func (u *uptimes) stale(lines []store.Line) bool {
-	if time.Since(u.at) > uptimesFor {
-		return true
-	}
-	return slices.ContainsFunc(lines, func(l store.Line) bool {
-		_, known := u.counts[l.ID]
-		return !known && time.Since(l.CheckedAt) < shownHours*time.Hour-time.Hour
-	})
-}
+// firstHour is the beginning of the first of the hours that are shown.
+func firstHour(now time.Time) time.Time { return store.HourOf(now).Add(-(shownHours - 1) * time.Hour) }
 
 // maxBulk bounds how many endpoints are changed at once: more than a page shows.
 const maxBulk = 500

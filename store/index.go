@@ -8,12 +8,13 @@ import (
 
 // Line is an endpoint in the index: no more than a long list is sorted, grouped and counted by.
 type Line struct {
-	ID        string
-	NameKey   string     // its name as lists are sorted by it: see Fold
-	Kind      probe.Kind // what an auto endpoint turned out to be, where it is known
-	Status    Status     // as [Overview.Status]
-	Since     time.Time
-	Tags      []string
+	ID     string
+	Status Status // as [Overview.Status]
+	Since  time.Time
+	Tags   []string // shared by lines with the same: not to be changed
+
+	// What only an index with checks knows.
+	Kind      probe.Kind    // what an auto endpoint turned out to be, where it is known
 	CheckedAt time.Time     // when the latest check started; zero when there is none
 	Latency   time.Duration // of that check
 }

@@ -104,10 +104,12 @@ func (f OverviewFilter) Ordered(order string) bool {
 	return f.Order == order || f.Order == "" && order == OrderName
 }
 
+// Kinds are what can be filtered by: all that there are.
+func (p OverviewPage) Kinds() []KindGroup { return GroupKinds(probe.Kinds()) }
+
 // OverviewChoices is what there is to filter by.
 type OverviewChoices struct {
 	Tags      []string // the most frequent ones, by name
-	Kinds     []probe.Kind
 	Locations []string
 }
 

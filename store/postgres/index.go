@@ -11,44 +11,47 @@ import (
 )
 
 // Index implements store.Store.
-func (db *DB) Index(ctx context.Context, f store.EndpointFilter) ([]store.Line, error) {
+func (db *DB) Index(ctx context.Context, f store.EndpointFilter, checks bool) ([]store.Line, error) {
 	f.Cursor = ""
 	w, err := whereEndpoints(f)
 	if err != nil {
 		return nil, err
-	}
-	rows, err := db.pool.Query(ctx, `
-		SELECT e.id, e.name_key, e.kind, CASE WHEN e.paused THEN 'paused' ELSE s.status END, s.since, e.tags,
-		    COALESCE(p.evidence ->> 'kind', ''), p.last_check_at, COALESCE((p.evidence ->> 'last_ms')::float8, 0)
-		FROM endpoints e
-		JOIN endpoint_states s ON s.endpoint_id = e.id
-		LEFT JOIN places p ON p.endpoint_id = e.id
-		`+w.String()+`
-		ORDER BY e.name_key`, w.args...)
-	if err != nil {
-		return nil, explain("read index", err)
 	}
 	var lines []store.Line
 	var l store.Line
 	var kind probe.Kind
 	var since, checkedAt *time.Time
 	var latency float64
-	_, err = pgx.ForEachRow(rows, []any{&l.ID, &l.NameKey, &l.Kind, &l.Status, &since, &l.Tags, &kind, &checkedAt, &latency}, func() error {
-		if n := len(lines); n == 0 || lines[n-1].ID != l.ID { // one row for each place
-			l.Since = orZero(since)
-			lines = append(lines, l)
-			if len(l.Tags) == 0 {
-				lines[len(lines)-1].Tags = nil
-			}
-		}
-		l.Tags = nil
-		lines[len(lines)-1].AddPlace(kind, orZero(checkedAt), store.FromMilliseconds(latency))
-		return nil
-	})
+	columns, from := `e.id, CASE WHEN e.paused THEN 'paused' ELSE s.status END, s.since, e.tags`, ``
+	dest := []any{&l.ID, &l.Status, &since, &l.Tags}
+	if checks {
+		columns += `, e.kind, COALESCE(p.evidence ->> 'kind', ''), p.last_check_at, COALESCE((p.evidence ->> 'last_ms')::float8, 0)`
+		from = `LEFT JOIN places p ON p.endpoint_id = e.id`
+		dest = append(dest, &l.Kind, &kind, &checkedAt, &latency)
+	}
+	rows, err := db.pool.Query(ctx, `
+		SELECT `+columns+`
+		FROM endpoints e
+		JOIN endpoint_states s ON s.endpoint_id = e.id
+		`+from+`
+		`+w.String()+`
+		ORDER BY e.name_key`, w.args...)
 	if err != nil {
 		return nil, explain("read index", err)
 	}
-	return lines, nil
+	_, err = pgx.ForEachRow(rows, dest, func() error {
+		if n := len(lines); n == 0 || lines[n-1].ID != l.ID { // with checks, there is one row for each place
+			l.Since = orZero(since)
+			if len(l.Tags) == 0 {
+				l.Tags = nil
+			}
+			lines = append(lines, l)
+		}
+		l.Tags = nil // the next row has its own
+		lines[len(lines)-1].AddPlace(kind, orZero(checkedAt), store.FromMilliseconds(latency))
+		return nil
+	})
+	return lines, explain("read index", err)
 }
 
 // Locations implements store.Store.

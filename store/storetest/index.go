@@ -21,7 +21,10 @@ func testIndex(t *testing.T, fresh func(t testing.TB) Database) {
 		fast.Result.Duration, slow.Result.Duration = 1500*time.Microsecond, time.Second
 		record(t, s, slow)
 		record(t, s, fast)
-		lines := index(t, s, store.EndpointFilter{Limit: 1})
+		lines, err := s.Index(t.Context(), store.EndpointFilter{Limit: 1}, true)
+		if err != nil {
+			t.Fatalf("Index: %v", err)
+		}
 		if len(lines) != 3 || !lines[1].Since.Equal(minutes(1)) {
 			t.Fatalf("Index = %+v, want three lines, the second since the first good check", lines)
 		}
@@ -29,12 +32,22 @@ func testIndex(t *testing.T, fresh func(t testing.TB) Database) {
 			lines[i].Since = time.Time{}
 		}
 		want := []store.Line{
-			{ID: waiting.ID, NameKey: "alpha", Kind: probe.KindEVM, Status: store.StatusPending},
-			{ID: auto.ID, NameKey: "beta", Kind: probe.KindMCP, Status: store.StatusUp, Tags: []string{"prod", "eu"}, CheckedAt: minutes(2), Latency: 1500 * time.Microsecond},
-			{ID: paused.ID, NameKey: "gamma", Kind: probe.KindAuto, Status: store.StatusPaused},
+			{ID: waiting.ID, Kind: probe.KindEVM, Status: store.StatusPending},
+			{ID: auto.ID, Kind: probe.KindMCP, Status: store.StatusUp, Tags: []string{"prod", "eu"}, CheckedAt: minutes(2), Latency: 1500 * time.Microsecond},
+			{ID: paused.ID, Kind: probe.KindAuto, Status: store.StatusPaused},
 		}
 		if diff := cmp.Diff(lines, want); diff != "" {
-			t.Errorf("Index (-got +want):\n%s", diff)
+			t.Errorf("Index with checks (-got +want):\n%s", diff)
+		}
+		for i := range want {
+			want[i].Kind, want[i].CheckedAt, want[i].Latency = "", time.Time{}, 0
+		}
+		lines, err = s.Index(t.Context(), store.EndpointFilter{}, false)
+		for i := range lines {
+			lines[i].Since = time.Time{}
+		}
+		if diff := cmp.Diff(lines, want); diff != "" || err != nil {
+			t.Errorf("Index: %v (-got +want):\n%s", err, diff)
 		}
 	})
 
@@ -57,28 +70,29 @@ func testIndex(t *testing.T, fresh func(t testing.TB) Database) {
 			"nowhere":            {store.EndpointFilter{Location: "\x00"}, nil},
 			"a status":           {store.EndpointFilter{Status: store.StatusDown}, []string{"mcp"}},
 		} {
-			var got []string
-			for _, l := range index(t, s, test.f) {
-				got = append(got, l.NameKey)
-			}
-			if !slices.Equal(got, test.want) {
-				t.Errorf("%s: Index = %q, want %q", name, got, test.want)
-			}
 			page, err := s.Endpoints(t.Context(), test.f)
-			if err != nil || len(page.Items) != len(test.want) {
-				t.Errorf("%s: Endpoints = %d, %v, want %d", name, len(page.Items), err, len(test.want))
+			if err != nil {
+				t.Fatalf("%s: Endpoints: %v", name, err)
+			}
+			var got, ids, indexed []string
+			for _, o := range page.Items {
+				got, ids = append(got, o.Name), append(ids, o.ID)
+			}
+			for _, checks := range []bool{false, true} {
+				lines, err := s.Index(t.Context(), test.f, checks)
+				if err != nil {
+					t.Fatalf("%s: Index: %v", name, err)
+				}
+				indexed = nil
+				for _, l := range lines {
+					indexed = append(indexed, l.ID)
+				}
+				if !slices.Equal(got, test.want) || !slices.Equal(indexed, ids) {
+					t.Errorf("%s: Endpoints = %q, Index = %q, want %q", name, got, indexed, test.want)
+				}
 			}
 		}
 	})
-}
-
-func index(t testing.TB, s store.Store, f store.EndpointFilter) []store.Line {
-	t.Helper()
-	lines, err := s.Index(t.Context(), f)
-	if err != nil {
-		t.Fatalf("Index: %v", err)
-	}
-	return lines
 }
 
 func testManyRollups(t *testing.T, fresh func(t testing.TB) Database) {
