@@ -18,6 +18,7 @@ type reader interface {
 	Maintenances(ctx context.Context, after time.Time) ([]store.Maintenance, error)
 	Uptime(ctx context.Context, endpointID string, grain store.Grain, from, to time.Time) ([]store.Rollup, error)
 	Sight(ctx context.Context, slugs []string) (store.Sight, error)
+	Rollups(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) ([]store.Rollup, error)
 	Counts(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) (map[string]store.Counts, error)
 	Latencies(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) (map[string]store.Latencies, error)
 }
@@ -107,4 +108,10 @@ func (r *replicated) Latencies(ctx context.Context, ids []string, grain store.Gr
 
 func (r *replicated) Sight(ctx context.Context, slugs []string) (store.Sight, error) {
 	return either(ctx, r, func(ctx context.Context, from reader) (store.Sight, error) { return from.Sight(ctx, slugs) })
+}
+
+func (r *replicated) Rollups(ctx context.Context, ids []string, grain store.Grain, from time.Time) ([]store.Rollup, error) {
+	return either(ctx, r, func(ctx context.Context, source reader) ([]store.Rollup, error) {
+		return source.Rollups(ctx, ids, grain, from)
+	})
 }

@@ -19,7 +19,8 @@ import (
 // publicStatus is what the public is told, before it is put into one of its shapes.
 type publicStatus struct {
 	overall   store.Status
-	endpoints []store.Overview // by name
+	endpoints []store.Overview // by name, or as the sections have them
+	sections  []siteSection    // none on the built-in page
 	incidents []store.Incident // newest first: the open ones, and those of the last 90 days
 	// plans are the stretches of maintenance that the public is told of and that are not over, by their beginning, and
 	// maintained the endpoints that are in one at present, by id.
@@ -58,21 +59,27 @@ func (s *Server) public(ctx context.Context) (publicStatus, error) {
 		return publicStatus{}, err
 	}
 	p := publicStatus{endpoints: page.Items, incidents: incidents.Items, maintained: map[string]bool{}, now: now}
+	p.incidents = slices.DeleteFunc(p.incidents, func(i store.Incident) bool { return len(i.Endpoints) > 0 && !p.told(i) })
 	if err := s.addPlans(ctx, &p); err != nil {
 		return publicStatus{}, err
 	}
+	p.sum()
+	return p, nil
+}
+
+// sum says what everything comes to.
+func (p *publicStatus) sum() {
 	p.overall = overall(p.attended())
 	for _, i := range p.open() { // what somebody says is wrong is wrong, whatever the checks say
 		if i.Kind == store.IncidentManual && severity[i.Severity] > severity[p.overall] {
 			p.overall = i.Severity
 		}
 	}
-	for _, o := range page.Items {
+	for _, o := range p.endpoints {
 		if o.State.LastCheckAt.After(p.at) {
 			p.at = o.State.LastCheckAt
 		}
 	}
-	return p, nil
 }
 
 // saidKinds are the kinds of entries in which the team says something to everybody. Others tell of causes and locations.
@@ -104,6 +111,13 @@ func (s *Server) addUpdates(ctx context.Context, p *publicStatus, incidents []st
 func (p publicStatus) about(i store.Incident) []store.Overview {
 	return slices.DeleteFunc(slices.Clone(p.endpoints), func(o store.Overview) bool {
 		return o.ID != i.EndpointID && !slices.Contains(i.Endpoints, o.ID)
+	})
+}
+
+// told reports whether an incident is about an endpoint that is shown: what is about others only is told where they are.
+func (p publicStatus) told(i store.Incident) bool {
+	return slices.ContainsFunc(p.endpoints, func(o store.Overview) bool {
+		return o.ID == i.EndpointID || slices.Contains(i.Endpoints, o.ID)
 	})
 }
 
@@ -169,7 +183,8 @@ func (s *Server) addPlans(ctx context.Context, p *publicStatus) error {
 		return err
 	}
 	for _, m := range plans {
-		if !m.Public {
+		here := m.All || slices.ContainsFunc(p.endpoints, func(o store.Overview) bool { return m.Covers(o.Endpoint) })
+		if !m.Public || !here {
 			continue
 		}
 		p.plans = append(p.plans, m)

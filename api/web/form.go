@@ -247,11 +247,12 @@ var labels = map[string]string{
 	"escalation": "Escalation", "depends_on": "Stands behind", "objectives": "Objectives",
 	"title": "Title", "text": "Text", "severity": "Severity", "endpoints": "Endpoints", "started_at": "Began", "starts_at": "From",
 	"ends_at": "Until", "duration": "Lasts", "all": "Everything", "act": "This act", "until": "Snooze", "for": "Snooze",
+	"slug": "Address", "logo": "Logo", "accent": "Colour", "sections": "What it shows", "domain": "Domain",
 	"address": "Address", "signing_secret": "Signing secret", "severities": "Severities", "quiet": "Quiet hours", "quiet.zone": "Time zone",
 }
 
 // rowLabels are the lists of which each item is a row of the form, with the words for one.
-var rowLabels = [][2]string{{"headers", "Header"}, {"escalation", "Escalation step"}, {"objectives", "Objective"}}
+var rowLabels = [][2]string{{"headers", "Header"}, {"escalation", "Escalation step"}, {"objectives", "Objective"}, {"sections", "Section"}}
 
 // Label returns the words on the form for a field.
 func (ps Problems) Label(field string) string {

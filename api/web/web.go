@@ -26,6 +26,8 @@ type Page interface {
 	template() string
 	// language is the tag of the language that it is read in; see Frame.
 	language() string
+	// layout is the name of the template that stands around the page.
+	layout() string
 }
 
 // Frame is what stands around every page.
@@ -40,12 +42,22 @@ type Frame struct {
 	Language string
 	Theme    string // ThemeLight, ThemeDark, or empty: the system's
 	Here     string // address of the page within this service
+	// Site is the status page that the page belongs to; nil on the built-in one and wherever the team works.
+	Site *Site
 }
 
 // May reports whether who looks may do what takes a role: pages leave out what they may not. The server is what refuses.
 func (f Frame) May(role store.Role) bool { return f.Role.May(role) }
 
 func (f Frame) language() string { return f.Language }
+
+// layout is the name of the template that stands around the page.
+func (f Frame) layout() string {
+	if f.Site != nil {
+		return "site"
+	}
+	return "layout"
+}
 
 // Render writes page as a whole HTML document. Nothing is written when the page cannot be rendered.
 func Render(w io.Writer, page Page) error {
@@ -54,7 +66,7 @@ func Render(w io.Writer, page Page) error {
 		return fmt.Errorf("render page: no template %q", page.template())
 	}
 	var buf bytes.Buffer
-	if err := t.ExecuteTemplate(&buf, "layout", page); err != nil {
+	if err := t.ExecuteTemplate(&buf, page.layout(), page); err != nil {
 		return fmt.Errorf("render page %q: %w", page.template(), err)
 	}
 	if _, err := buf.WriteTo(w); err != nil {
