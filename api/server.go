@@ -106,6 +106,7 @@ type Server struct {
 	halfKey  []byte    // seals what a browser keeps between password and code
 	provider *provider // of identities; nil: none
 	uptimes  uptimes
+	choices  choices
 	asking   *askLimits
 	live     *live
 	sites    sites

@@ -139,7 +139,7 @@ func overview() web.OverviewPage {
 	return web.OverviewPage{
 		Frame:   frame("/"),
 		Tallies: map[store.Status]int{store.StatusDown: 2, store.StatusDegraded: 1, store.StatusGated: 1, store.StatusUp: 103, store.StatusPending: 1, store.StatusPaused: 1},
-		Choices: web.OverviewChoices{Tags: []string{"eu", "prod"}, Kinds: []probe.Kind{"evm", "mcp"}, Locations: []string{"ams", "fra"}},
+		Choices: web.OverviewChoices{Tags: []string{"eu", "prod"}, Locations: []string{"ams", "fra"}},
 		Groups:  []web.RowGroup{{Rows: rows}}, Unshown: 3, Page: 1, Pages: 2,
 		Attention: []web.EndpointRow{
 			lately(web.EndpointRow{Slug: "weather", Name: "Weather", Host: "mcp.weather.example", Kind: probe.KindMCP, Status: store.StatusDown, Since: before(12 * time.Minute), Failure: rpcFailure(), Maintained: true, Latency: 214 * time.Millisecond, Checked: before(9 * time.Second), Uptime: per(99.16), Tags: []string{"prod"}}, 100, 99.5, 92, 80, -1, -1, 0),
