@@ -134,7 +134,7 @@ func (k *choices) of(ctx context.Context, db store.Store, lines []store.Line, al
 			return k.known, err
 		}
 	}
-	k.known.Tags = tagsOf(lines)
+	k.known.Tags = frequentTags(lines)
 	if fresh {
 		return k.known, nil
 	}
@@ -149,8 +149,8 @@ func (k *choices) of(ctx context.Context, db store.Store, lines []store.Line, al
 	return k.known, nil
 }
 
-// tagsOf returns the most frequent tags, by name.
-func tagsOf(lines []store.Line) []string {
+// frequentTags returns the most frequent tags, by name.
+func frequentTags(lines []store.Line) []string {
 	count := map[string]int{}
 	for _, l := range lines {
 		for _, tag := range l.Tags {
