@@ -337,6 +337,22 @@ func (m Maintenance) auditForm() auditForm {
 	return f
 }
 
+func (p StatusPage) audited() (noun, target, name string) { return "status_page", p.Slug, p.Name }
+
+func (p StatusPage) auditForm() auditForm {
+	f := auditForm{}
+	f.show("name", p.Name)
+	f.show("text", p.Text)
+	f.hide("logo", p.Logo)
+	f.show("accent", p.Accent)
+	f.show("sections", p.Sections)
+	f.show("domain", p.Domain)
+	f.show("domain_proven_at", p.DomainProvenAt)
+	f.hide("password", p.PasswordHash)
+	f.show("hide_from_search", p.HideFromSearch)
+	return f
+}
+
 func (s Subscription) audited() (noun, target, name string) { return "subscription", s.ID, "" }
 
 // auditForm leaves out the address, which is somebody's own.

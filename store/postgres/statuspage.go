@@ -30,7 +30,10 @@ func (db *DB) CreateStatusPage(ctx context.Context, p store.StatusPage) (store.S
 		if err := refuse(ctx, tx, "slug", `SELECT EXISTS (SELECT FROM status_pages WHERE slug = $1)`, p.Slug); err != nil {
 			return err
 		}
-		return putStatusPage(ctx, tx, p)
+		if err := putStatusPage(ctx, tx, p); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditCreate, nil, p)
 	})
 	if err != nil {
 		return store.StatusPage{}, err
@@ -59,7 +62,10 @@ func (db *DB) UpdateStatusPage(
 		if p, err = store.EditStatusPage(before, change, time.Now()); err != nil {
 			return err
 		}
-		return putStatusPage(ctx, tx, p)
+		if err := putStatusPage(ctx, tx, p); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditUpdate, before, p)
 	})
 	if err != nil {
 		return store.StatusPage{}, err
@@ -70,7 +76,17 @@ func (db *DB) UpdateStatusPage(
 // DeleteStatusPage implements store.Store.
 func (db *DB) DeleteStatusPage(ctx context.Context, slug string) error {
 	return db.write(ctx, "delete status page", func(tx pgx.Tx) error {
-		return execOne(ctx, tx, `DELETE FROM status_pages WHERE slug = $1`, store.CleanText(slug))
+		if err := lockStatusPages(ctx, tx); err != nil {
+			return err
+		}
+		p, err := statusPage(ctx, tx, store.CleanText(slug))
+		if err != nil {
+			return err
+		}
+		if err := execOne(ctx, tx, `DELETE FROM status_pages WHERE id = $1`, p.ID); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditDelete, p, nil)
 	})
 }
 

@@ -25,7 +25,10 @@ func (db *DB) CreateStatusPage(ctx context.Context, p store.StatusPage) (store.S
 		if err := refuse(ctx, tx, "slug", `SELECT 1 FROM status_pages WHERE slug = ?`, p.Slug); err != nil {
 			return err
 		}
-		return putStatusPage(ctx, tx, p)
+		if err := putStatusPage(ctx, tx, p); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditCreate, nil, p)
 	})
 	if err != nil {
 		return store.StatusPage{}, err
@@ -45,7 +48,10 @@ func (db *DB) UpdateStatusPage(
 		if p, err = store.EditStatusPage(before, change, time.Now()); err != nil {
 			return err
 		}
-		return putStatusPage(ctx, tx, p)
+		if err := putStatusPage(ctx, tx, p); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditUpdate, before, p)
 	})
 	if err != nil {
 		return store.StatusPage{}, err
@@ -56,7 +62,14 @@ func (db *DB) UpdateStatusPage(
 // DeleteStatusPage implements store.Store.
 func (db *DB) DeleteStatusPage(ctx context.Context, slug string) error {
 	return db.write(ctx, "delete status page", func(tx *sql.Tx) error {
-		return execOne(ctx, tx, `DELETE FROM status_pages WHERE slug = ?`, slug)
+		p, err := statusPage(ctx, tx, slug)
+		if err != nil {
+			return err
+		}
+		if err := execOne(ctx, tx, `DELETE FROM status_pages WHERE slug = ?`, slug); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditDelete, p, nil)
 	})
 }
 

@@ -80,8 +80,6 @@ func Run(t *testing.T, fresh func(t testing.TB) Database) {
 		{"endpoint list", testEndpointList},
 		{"index", testIndex},
 		{"locations", testLocations},
-		{"index", testIndex},
-		{"locations", testLocations},
 		{"edits", testEdits},
 		{"record", testRecord},
 		{"parallel record", testParallelRecord},
@@ -90,7 +88,6 @@ func Run(t *testing.T, fresh func(t testing.TB) Database) {
 		{"clock", testClock},
 		{"uptime", testUptime},
 		{"roll-ups", testRollups},
-		{"roll-ups of many", testManyRollups},
 		{"roll-ups of many", testManyRollups},
 		{"tend", testTend},
 		{"heads", testHeads},
@@ -113,6 +110,8 @@ func Run(t *testing.T, fresh func(t testing.TB) Database) {
 		{"delivery", testDelivery},
 		{"subscriptions", testSubscriptions},
 		{"users", testUsers},
+		{"members", testMembers},
+		{"audit", testAudit},
 		{"forgotten secrets", testForgottenSecrets},
 	} {
 		t.Run(chapter.name, func(t *testing.T) {
