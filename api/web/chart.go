@@ -215,9 +215,13 @@ func stack(names []string, rows [][]float64, top float64) []Series {
 	return series
 }
 
-// height is where a value lies in a plot. What is above the top lies at the upper edge.
+// height is where a value lies in a plot. What is above the top lies at the upper edge, and what is no number at the lower one.
 func height(v, top float64) int {
-	return plotHeight - int(math.Round(plotHeight*max(0, min(1, v/top))))
+	share := v / top
+	if !(share > 0) {
+		return plotHeight
+	}
+	return plotHeight - int(math.Round(plotHeight*min(1, share)))
 }
 
 // Line is one percentile of whole checks.

@@ -17,8 +17,9 @@ type Tool struct {
 	Hints       []Said // what its annotations promise
 	Input       []Property
 	Output      []Property
-	More        bool // there are properties that are not shown
-	Schema      string
+	More        bool   // there are properties that are not shown
+	Schema      string // the schema of Input, indented; empty where it is too long
+	Open        bool   // there are so few that each may stand open
 }
 
 // Property is one member of a schema, and of the schemas within it.
@@ -40,6 +41,7 @@ const (
 	maxSchemaText    = 2000 // runes of a description
 	maxSchemaRaw     = 64 << 10
 	maxValues        = 20 // of an enum
+	openTools        = 4  // so few of them stand open
 	// maxSchemaWork is how many bytes of schemas are read for one page, those again that are referred to again.
 	maxSchemaWork = 16 << 20
 )
@@ -57,7 +59,7 @@ func ToolsOf(list []byte) (tools []Tool, count int, known bool) {
 	bounds := schemaBounds{maxAllProperties, maxSchemaWork}
 	for i, raw := range all[:min(len(all), maxShownTools)] {
 		t := toolOf(raw, &bounds)
-		t.ID = "tool-" + strconv.Itoa(i+1)
+		t.ID, t.Open = "tool-"+strconv.Itoa(i+1), len(all) <= openTools
 		tools = append(tools, t)
 	}
 	return tools, len(all), true

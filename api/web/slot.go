@@ -54,6 +54,7 @@ func (h History) Total() Slot {
 		sum.Counts = sum.Counts.Plus(s.Counts)
 		sum.Missed = sum.Missed || s.Missed
 	}
+	sum.Missed = sum.Missed && sum.Counts.Total() == 0
 	if percent, measured := sum.Counts.Uptime(); measured {
 		sum.Uptime = &percent
 	}

@@ -47,7 +47,7 @@ function enhance() {
     const first = row.querySelector("a[aria-current]") ?? stops.at(-1);
     for (const stop of stops) stop.tabIndex = stop === first ? 0 : -1;
   }
-  const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+  const clock = new Intl.DateTimeFormat(undefined, { hour: "numeric" }); // short: five of them fit a phone
   for (const text of document.querySelectorAll(".chart-x text[data-clock]")) {
     text.textContent = clock.format(new Date(text.dataset.clock));
     const zone = text.closest(".chart-grid").querySelector(".zone");
