@@ -52,10 +52,10 @@ func newShowcase(t *testing.T) *instance {
 	urls := []string{newHostileMCP(t), probetest.MCP(t).URL, "http://127.0.0.1:9/mcp"}
 	for n, url := range urls {
 		i.call("POST", "/api/v1/endpoints", object{
-			"name": clip(fmt.Sprint(n, hostile(n))), "slug": fmt.Sprint("e", n), "url": url, "kind": "mcp", "schedule": "@every 1s", "timeout": "2s",
+			"name": clip(fmt.Sprint(n, hostile(n))), "slug": fmt.Sprint("e", n), "url": url, "kind": "mcp", "schedule": "@every 1s", "timeout": "900ms",
 			"public": true, "tags": []string{clip(hostile(n)), "prod"}, "channels": []string{channel.ID},
 			"confirm":    object{"failures": 1, "successes": 1, "after": "1s"},
-			"objectives": []object{{"name": clip(hostile(n)), "target": 99.9, "days": 30}},
+			"objectives": []object{{"name": "availability", "target": 99.9, "days": 30}},
 		}, 201, nil)
 	}
 	i.call("POST", "/api/v1/maintenance", object{
