@@ -71,6 +71,11 @@ func samples() map[string]web.Page {
 		"status-calm":         statusCalm(),
 		"status-empty":        web.StatusPage{Frame: web.Frame{Now: now}, Overall: store.StatusPending, Heading: "Nothing is published", Feed: "/status/feed.atom"},
 		"status-endpoint":     statusEndpoint(),
+		"status-site":         site(),
+		"status-site-locked":  web.SitePasswordPage{Frame: web.Frame{Now: now, Site: &web.Site{Home: "/p/acme", Locked: true}}, Action: "/p/acme/password", Problem: "The password is wrong."},
+		"status-pages":        statusPages(),
+		"status-page-new":     web.StatusPageFormPage{Frame: frame("/pages"), Sections: []web.SectionForm{{First: true, Last: true, Picker: picker("sections[0].endpoints", "Endpoints")}}},
+		"status-page":         statusPageForm(),
 		"status-announced":    statusAnnounced(),
 		"subscribe-public":    web.SubscribePage{Frame: visitor(), Form: subscribeForm()},
 		"subscribe-mistakes":  subscribeMistakes(),
@@ -749,17 +754,50 @@ func deliveries() *web.DeliveryLog {
 
 func status() web.StatusPage {
 	end := before(26 * time.Hour)
+	rows := []web.PublicRow{
+		{Slug: "weather", Path: "/status/weather", Name: "Weather", Status: store.StatusDown, Uptime: per(99.91), Days: days90()},
+		{Slug: "ci", Path: "/status/ci", Name: "CI tools", Status: store.StatusUp, Uptime: per(100)},
+		{Slug: "docs", Path: "/status/docs", Name: "Docs search", Status: store.StatusUp, Uptime: per(99.996)},
+		{Slug: "search", Path: "/status/search", Name: "Search tools", Status: store.StatusDegraded, Uptime: per(98.2)},
+		{Slug: "fresh", Path: "/status/fresh", Name: "Fresh", Status: store.StatusPending},
+	}
 	return web.StatusPage{
-		Frame: web.Frame{Now: now, Version: "0.1.0", Section: "/status"}, Overall: store.StatusDown, Heading: "Partial outage", Feed: "/status/feed.atom",
-		Endpoints: []web.PublicRow{
-			{Slug: "weather", Name: "Weather", Status: store.StatusDown, Uptime: per(99.91)},
-			{Slug: "ci", Name: "CI tools", Status: store.StatusUp, Uptime: per(100)},
-			{Slug: "docs", Name: "Docs search", Status: store.StatusUp, Uptime: per(99.996)},
-			{Slug: "search", Name: "Search tools", Status: store.StatusDegraded, Uptime: per(98.2)},
-			{Slug: "fresh", Name: "Fresh", Status: store.StatusPending},
-		},
+		Frame: web.Frame{Now: now, Version: "0.1.0", Section: "/status"}, Overall: store.StatusDown, Heading: "Partial outage",
+		Meta: web.Meta{Title: "Partial outage", Description: web.Say("%d of %d services are up.", 2, 5), Name: "Rollcall", URL: "https://rollcall.example/status"},
+		Feed: "/status/feed.atom", JSONFeed: "/status/feed.json", LLMs: "/llms.txt",
+		Endpoints: rows, Sections: []web.PublicSection{{Rows: rows}},
 		Open:   []web.PublicIncident{{ID: "inc_2", Kind: store.IncidentEndpoint, Severity: store.StatusDown, Name: "Weather", StartedAt: before(12 * time.Minute)}},
 		Recent: []web.PublicIncident{{ID: "inc_1", Kind: store.IncidentEndpoint, Severity: store.StatusDown, Name: "Weather", StartedAt: before(27 * time.Hour), ResolvedAt: &end}},
+	}
+}
+
+// site is one of several status pages.
+func site() web.StatusPage {
+	p := status()
+	p.Site = &web.Site{Name: "ACME", Home: "/p/acme", Logo: "/p/acme/logo?v=1", Accent: "/p/acme/accent.css?v=1"}
+	p.Text, p.Meta.Hidden = "How our services are.", true
+	p.Sections = []web.PublicSection{{Title: "Tools", Rows: p.Endpoints[:2]}, {Title: "Rest", Rows: p.Endpoints[2:]}, {Title: "Nothing"}}
+	return p
+}
+
+func statusPages() web.StatusPagesPage {
+	return web.StatusPagesPage{Frame: frame("/pages"), Pages: []web.StatusPageRow{
+		{Slug: "acme", Name: "ACME", Domain: "status.acme.example", Proven: true, Sections: 2, Updated: before(3 * time.Hour)},
+		{Slug: "beta", Name: "Beta", Domain: "beta.example", Locked: true, Hidden: true, Updated: before(72 * time.Hour)},
+	}}
+}
+
+func statusPageForm() web.StatusPageFormPage {
+	seen := before(2 * time.Hour)
+	return web.StatusPageFormPage{
+		Frame: frame("/pages"), Slug: "acme", Name: "ACME", Locked: true, HasLogo: true, Domains: true,
+		Form: web.StatusPageForm{Name: "ACME", Text: "How we are.", Accent: "#17604f", Domain: "status.acme.example", Locked: true, Password: "s3cret"},
+		Sections: []web.SectionForm{
+			{Title: "Tools", Tags: "prod", First: true, Picker: picker("sections[0].endpoints", "Endpoints")},
+			{N: 1, Last: true, Picker: picker("sections[1].endpoints", "Endpoints")},
+		},
+		Domain:   &web.DomainCheck{Domain: "status.acme.example", Record: "_rollcall.status.acme.example", Text: "rollcall=token", ProvenAt: &seen},
+		Problems: web.Problems{{Field: "name", Message: "is required"}, {Field: "sections[0].title", Message: "holds control characters"}, {Field: "domain", Message: "is taken already"}},
 	}
 }
 
@@ -767,7 +805,8 @@ func visitor() web.Frame { return web.Frame{Now: now, Version: "0.1.0", Section:
 
 func subscribeForm() web.SubscribeForm {
 	return web.SubscribeForm{
-		Types: []web.Tick{{Value: "email", Label: "Email", On: true}, {Value: "webhook", Label: "Webhook"}, {Value: "slack", Label: "Slack webhook"}},
+		Action: "/status/subscribe",
+		Types:  []web.Tick{{Value: "email", Label: "Email", On: true}, {Value: "webhook", Label: "Webhook"}, {Value: "slack", Label: "Slack webhook"}},
 		About: web.SubscribeAbout{
 			All:       true,
 			Endpoints: []web.PickOption{{Slug: "weather", Name: "Weather"}, {Slug: "ci", Name: "CI tools"}, {Slug: "docs", Name: "Docs search"}},
@@ -816,7 +855,8 @@ func statusCalm() web.StatusPage {
 	return p
 }
 
-func statusEndpoint() web.StatusEndpointPage {
+// days90 are the days of an endpoint of every level.
+func days90() []web.Slot {
 	var days []web.Slot
 	for i := range 90 {
 		d := web.Slot{Begin: before(time.Duration(89-i) * 24 * time.Hour), Uptime: per(100), Counts: store.Counts{Up: 1440}}
@@ -836,6 +876,11 @@ func statusEndpoint() web.StatusEndpointPage {
 		}
 		days = append(days, d)
 	}
+	return days
+}
+
+func statusEndpoint() web.StatusEndpointPage {
+	days := days90()
 	return web.StatusEndpointPage{
 		Frame: web.Frame{Now: now, Version: "0.1.0"}, Endpoint: web.PublicRow{Slug: "weather", Name: "Weather", Status: store.StatusDown, Since: before(12 * time.Minute)},
 		Places:  []web.PlaceRow{{Location: "ams", Status: store.StatusUp, Since: before(300 * time.Hour)}, {Location: "fra", Status: store.StatusDown, Since: before(12 * time.Minute)}, {Location: "lon", Status: store.StatusPending}},

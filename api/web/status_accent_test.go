@@ -66,8 +66,8 @@ func TestAnAccentCanBeReadOnEveryGround(t *testing.T) {
 
 func TestAnAccentThatCanBeReadStaysAsItIs(t *testing.T) {
 	for chosen, want := range map[string]web.Accents{
-		"#17604f": {Light: "#17604f", OnLight: "#ffffff", Dark: "#74a095", OnDark: "#0d1012"},
-		"#7fd1b9": {Light: "#467366", OnLight: "#ffffff", Dark: "#7fd1b9", OnDark: "#0d1012"},
+		"#17604f": {Light: "#17604f", OnLight: "#ffffff", Dark: "#74a096", OnDark: "#0d1012"},
+		"#7fd1b9": {Light: "#477567", OnLight: "#ffffff", Dark: "#7fd1b9", OnDark: "#0d1012"},
 	} {
 		if got, err := web.AccentsOf(chosen); got != want || err != nil {
 			t.Errorf("%s: %+v, %v, want %+v", chosen, got, err, want)
