@@ -19,6 +19,7 @@ type FormPage struct {
 	Parents  Picker   // that it stands behind
 	Problems Problems
 	Test     *Check // what a test saw; nil when none was made
+	Proposed []Said // what it made us propose
 }
 
 func (FormPage) template() string { return "form" }
