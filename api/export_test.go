@@ -24,6 +24,12 @@ func (s *Server) RoutesForTest() []RouteForTest {
 	return routes
 }
 
+// ScopeOfForTest is scopeOf.
+var ScopeOfForTest = scopeOf
+
+// StepForTest is the step that a code is of.
+var StepForTest = stepOf
+
 // What tests look into from outside.
 var (
 	SafeNextForTest = safeNext
