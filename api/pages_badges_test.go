@@ -63,7 +63,7 @@ func (r *rollcall) maker(slug, query string) maker {
 }
 
 func TestABadgeIsMadeOfWhatIsChosen(t *testing.T) {
-	r := start(t, func(c *api.Config) { c.PublicURL = "https://up.example" })
+	r := start(t, func(c *api.Config) { c.PublicURL = "http://up.example" })
 	r.register(`{"url": "https://a.example", "name": "a", "public": true, "objectives": [{"name": "fast", "target": 99}, {"name": "steady", "target": 95}]}`)
 	for query, want := range map[string]string{
 		"":                       "/badge/a/status.svg",
@@ -81,7 +81,7 @@ func TestABadgeIsMadeOfWhatIsChosen(t *testing.T) {
 		if len(m.pictures) != 2 || m.pictures[0] != want || m.pictures[1] != want {
 			t.Errorf("%s: shows %q, want %q", query, m.pictures, want)
 		}
-		if got := m.snippets["badge-url"]; got != "https://up.example"+want {
+		if got := m.snippets["badge-url"]; got != "http://up.example"+want {
 			t.Errorf("%s: URL %q", query, got)
 		}
 		if title := readSVG(t, r.get(want, nobody).want(http.StatusOK).body); strings.Contains(title, "unknown style") || strings.Contains(title, "unknown theme") {
@@ -111,7 +111,7 @@ func TestTheMakerSaysThatABadgeStaysGrey(t *testing.T) {
 
 // A name is anybody's. In no document may it become more than words.
 func TestNoNameGetsOutOfItsSnippet(t *testing.T) {
-	r := start(t, func(c *api.Config) { c.PublicURL = "https://up.example" })
+	r := start(t, func(c *api.Config) { c.PublicURL = "http://up.example" })
 	for slug, name := range map[string]string{
 		"one":   `](javascript:alert(1)) <script>alert(1)</script> [x`,
 		"two":   "\"><img src=x onerror=alert(1)> `code` *bold* _it_ \\",
@@ -120,7 +120,7 @@ func TestNoNameGetsOutOfItsSnippet(t *testing.T) {
 		body := `{"url": "https://` + slug + `.example", "slug": "` + slug + `", "public": true, "name": ` + jsonText(name) + `}`
 		r.register(body)
 		m := r.maker(slug, "kind=uptime&window=7d&label=x")
-		picture, link := "https://up.example/badge/"+slug+"/uptime.svg?label=x&window=7d", "https://up.example/status/"+slug
+		picture, link := "http://up.example/badge/"+slug+"/uptime.svg?label=x&window=7d", "http://up.example/status/"+slug
 
 		markdown := m.snippets["badge-markdown"]
 		alt, found := strings.CutSuffix(strings.TrimPrefix(markdown, "[!["), "]("+picture+")]("+link+")")
