@@ -142,17 +142,15 @@ func (s *Server) propose(ctx context.Context, f *web.EndpointForm, r probe.Resul
 			said = append(said, web.Say("It calls itself %s.", e.Name))
 		}
 	}
-	slow := r.Duration > proposeSlow || r.RetryAfter > 0 || r.Failure != nil && r.Failure.Class == probe.ClassRateLimited
+	healthy := r.Verdict == probe.Up || r.Failure != nil && r.Failure.Class == probe.ClassSlow
+	slow := healthy && r.Duration > proposeSlow || r.RetryAfter > 0 || r.Failure != nil && r.Failure.Class == probe.ClassRateLimited
 	if slow && f.Schedule == fresh.Schedule && f.Timeout == fresh.Timeout {
 		f.Schedule, f.Timeout = proposeSeldom, durationText(proposePatient)
 		said = append(said, web.Say("It takes its time: it is asked every 5 minutes, and has 30 seconds to answer."))
 	}
-	if r.Verdict == probe.Up && f.DegradedOver == fresh.DegradedOver {
-		over := niceOver(r.Duration)
-		if timeout, err := time.ParseDuration(f.Timeout); err == nil && over < timeout {
-			f.DegradedOver = durationText(over)
-			said = append(said, web.Say("It took %s: more than %s counts as degraded.", web.Measured(r.Duration), f.DegradedOver))
-		}
+	if timeout, err := time.ParseDuration(f.Timeout); err == nil && healthy && f.DegradedOver == fresh.DegradedOver {
+		f.DegradedOver = durationText(niceOver(r.Duration, timeout))
+		said = append(said, web.Say("It took %s: more than %s counts as degraded.", web.Measured(r.Duration), f.DegradedOver))
 	}
 	if at := r.Facts.TLSExpiresAt; at != nil {
 		said = append(said, web.Say("Its certificate is good until %s; you hear of it before that ends.", at.UTC().Format("2 Jan 2006")))
@@ -163,12 +161,13 @@ func (s *Server) propose(ctx context.Context, f *web.EndpointForm, r probe.Resul
 // maxProposedName bounds a name that a server proposes for itself, in bytes.
 const maxProposedName = 60
 
-// niceOver returns a round duration well above what a healthy answer took.
-func niceOver(took time.Duration) time.Duration {
-	for _, over := range []time.Duration{1, 2, 3, 5, 10, 15, 20, 30, 60} {
-		if over *= time.Second; over >= max(proposeLeast, proposeSlower*took) {
-			return over
+// niceOver returns a round duration well above what a healthy answer took, and below the timeout where there is one.
+func niceOver(took, timeout time.Duration) time.Duration {
+	over := proposeLeast
+	for _, n := range []time.Duration{2, 3, 5, 10, 15, 20, 30, 60} {
+		if next := n * time.Second; over < proposeSlower*took && next < timeout {
+			over = next
 		}
 	}
-	return 2 * time.Minute
+	return over
 }
