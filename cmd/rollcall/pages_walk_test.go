@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -59,10 +60,10 @@ func newShowcase(t *testing.T) *instance {
 		}, 201, nil)
 	}
 	i.call("POST", "/api/v1/maintenance", object{
-		"title": clip(hostile(2)), "text": hostile(3), "schedule": "0 3 * * *", "duration": "1h", "endpoints": []string{"e1"}, "public": true,
+		"title": clip(hostile(2)), "text": hostile(3), "starts_at": time.Now().Add(time.Hour), "ends_at": time.Now().Add(2 * time.Hour), "endpoints": []string{"e1"}, "public": true,
 	}, 201, nil)
 	i.call("POST", "/api/v1/incidents", object{
-		"title": clip(hostile(4)), "severity": "degraded", "text": hostile(5), "public": true, "endpoints": []string{"e0", "e1"},
+		"title": clip(hostile(4)), "severity": "degraded", "text": hostile(5), "endpoints": []string{"e0", "e1"},
 	}, 201, nil)
 	i.await("the endpoints to be what they are", func() bool {
 		return i.status("e1") == "up" && i.status("e2") == "down" && len(i.incidents("e2")) > 0 && len(i.incidents("e0")) > 0
@@ -219,7 +220,8 @@ func (p *person) prefer(scheme string) {
 	p.t.Helper()
 	p.do("prefer "+scheme, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
 		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+			// Colours that are on their way from one scheme to the other are nobody's.
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
 		})
 		return err
 	}))
