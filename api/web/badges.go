@@ -63,9 +63,9 @@ func (BadgesPage) WindowWords(window string) Said {
 	return Say("%s", window)
 }
 
-// badgeQuantileWords say how many of the checks were no slower.
+// badgeQuantileWords say how many of the checks were no slower. They are formats: a per cent sign stands twice.
 var badgeQuantileWords = map[string]string{
-	"p50": "half of all checks (median)", "p90": "90 % of all checks", "p95": "95 % of all checks", "p99": "99 % of all checks",
+	"p50": "half of all checks (median)", "p90": "90 %% of all checks", "p95": "95 %% of all checks", "p99": "99 %% of all checks",
 }
 
 // QuantileWords says how many of the checks were no slower than a quantile.
