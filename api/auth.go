@@ -155,8 +155,12 @@ func (s *Server) wantRole(needed store.Role, next echo.HandlerFunc) echo.Handler
 
 // actAs has what a request changes logged as somebody's.
 func actAs(c echo.Context, name string, kind store.ActorKind) {
+	actor := store.Actor{Name: name, Kind: kind, Address: c.RealIP()}
+	if a, ok := c.Get(keyAllowance).(*allowance); ok {
+		a.whole = store.WithActor(a.whole, actor) // from which the context is made anew
+	}
 	r := c.Request()
-	c.SetRequest(r.WithContext(store.WithActor(r.Context(), store.Actor{Name: name, Kind: kind, Address: c.RealIP()})))
+	c.SetRequest(r.WithContext(store.WithActor(r.Context(), actor)))
 }
 
 // mayNot refuses somebody whose role is not enough, and says whose would be.

@@ -25,7 +25,7 @@ func newLogins() *logins {
 	return &logins{
 		addrs:   newBuckets(rate.Every(6*time.Second), 10),
 		names:   newBuckets(rate.Every(2*time.Second), 50),
-		codes:   newBuckets(rate.Every(time.Minute), 6),
+		codes:   newBuckets(rate.Every(2*time.Minute), 10),
 		links:   newBuckets(rate.Every(6*time.Second), 20),
 		known:   &visits{seen: map[login]bool{}},
 		hashing: make(chan struct{}, 2),
@@ -44,14 +44,9 @@ func (l *logins) wait(addr, name string) time.Duration {
 	return l.names.take(name)
 }
 
-// waitForCode takes an attempt at the second factor of a user. Who tries knows the password, and would find one of a million codes
-// in the end: so seldom that it takes years.
-func (l *logins) waitForCode(addr, userID string) time.Duration {
-	if d := l.addrs.take(neighbourhood(addr)); d > 0 {
-		return d
-	}
-	return l.codes.take(userID)
-}
+// waitForCode takes an attempt at the second factor of a user. Who tries knows the password already, and of a million codes three
+// are good at any time: at this pace somebody finds one after more than a year.
+func (l *logins) waitForCode(userID string) time.Duration { return l.codes.take(userID) }
 
 // waitForLink takes an attempt at an invitation. Nobody guesses one; a hash of a password is made for each that is good.
 func (l *logins) waitForLink(addr string) time.Duration { return l.links.take(neighbourhood(addr)) }

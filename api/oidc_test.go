@@ -199,7 +199,7 @@ func TestAProviderIsBelievedOnlyWhatItSigned(t *testing.T) {
 		"of somebody not text":  {"sub": "a\x00b"},
 		"with a strange domain": {"email": "eve@evil.example", "email_verified": true},
 		"of nobody's address":   {"email": "eve@example.com", "email_verified": false},
-		"of no address":         {"email_verified": true},
+		"of no address":         {"email": "", "email_verified": true},
 	} {
 		t.Run("not an id token "+name, func(t *testing.T) {
 			p := newIDP(t)

@@ -188,7 +188,7 @@ func (s *Server) renewCodes(c echo.Context, u store.User, typed string) ([]strin
 
 // withCode changes somebody's second factor for a good code.
 func (s *Server) withCode(c echo.Context, u store.User, typed string, change func(*store.Factor)) error {
-	if wait := s.logins.waitForCode(c.RealIP(), u.ID); wait > 0 {
+	if wait := s.logins.waitForCode(u.ID); wait > 0 {
 		return tooManyLogins(wait)
 	}
 	_, err := s.cfg.Store.UpdateFactor(c.Request().Context(), u.ID, func(f *store.Factor) error {

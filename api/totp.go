@@ -98,7 +98,7 @@ func (s *Server) checkCode(ctx context.Context, userID, typed, addr string) erro
 	if typed == "" || len(typed) > maxCode {
 		return errWrongCode
 	}
-	if wait := s.logins.waitForCode(addr, userID); wait > 0 {
+	if wait := s.logins.waitForCode(userID); wait > 0 {
 		return tooManyLogins(wait)
 	}
 	_, err := s.cfg.Store.UpdateFactor(ctx, userID, func(f *store.Factor) error { return spendCode(f, typed, time.Now()) })
