@@ -235,9 +235,7 @@ func (s *Server) hosted(next echo.HandlerFunc) echo.HandlerFunc {
 		if u.RawPath != "" {
 			u.RawPath = "/p/" + page.Slug + strings.TrimSuffix(u.RawPath, "/")
 		}
-		r = r.WithContext(r.Context())
-		r.URL = &u
-		c.SetRequest(r)
+		r.URL = &u // in this very request: the router looks at no other
 		return next(c)
 	}
 }

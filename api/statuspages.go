@@ -174,7 +174,11 @@ func (in statusPageInput) edit(p *store.StatusPage) error {
 	}
 	mistakes := slices.Clone(in.Mistakes)
 	if err := changed.Validate(); err != nil {
-		mistakes = besides(mistakes, problemOf(err).Errors)
+		more := slices.DeleteFunc(problemOf(err).Errors, func(wrong probe.Problem) bool { // endpoints of which one is not there are not missing
+			return strings.HasSuffix(wrong.Field, ".endpoints") &&
+				slices.ContainsFunc(mistakes, func(met probe.Problem) bool { return within(met.Field, wrong.Field) })
+		})
+		mistakes = besides(mistakes, more)
 	}
 	if len(mistakes) > 0 {
 		return store.Invalid{Problems: mistakes}
