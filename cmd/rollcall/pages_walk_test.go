@@ -188,11 +188,11 @@ func (w *walk) look(path string) (links []string) {
 	if owned := evaluate[string](w.person, `[
 		window.owned ? "a script of a stranger ran" : "",
 		...[...document.querySelectorAll("[onerror],[onload],[onclick],[onmouseover],iframe,object,embed,base,x,main script")].map(e => e.outerHTML),
-		...[...document.querySelectorAll("a[href],form[action]")].map(e => e.href || e.action).filter(h => /^(javascript|data|vbscript):/i.test(h)),
+		...[...document.querySelectorAll("a[href],form[action]")].map(e => new URL(e.getAttribute("href") ?? e.getAttribute("action"), location).href).filter(h => /^(javascript|data|vbscript):/i.test(h)),
 	].filter(Boolean).join("\n")`); owned != "" {
 		w.t.Errorf("%s: a text of a stranger is more than text: %s", path, owned)
 	}
-	for _, link := range evaluate[[]string](w.person, `[...document.querySelectorAll("a[href]")].map(a => a.href)`) {
+	for _, link := range evaluate[[]string](w.person, `[...document.querySelectorAll("a[href]")].map(a => new URL(a.getAttribute("href"), location).href)`) {
 		u, err := url.Parse(link)
 		if err != nil || !strings.HasPrefix(link, w.base+"/") || strings.Contains(filepath.Base(u.Path), ".") {
 			continue // elsewhere, or no page
