@@ -299,6 +299,14 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	ask("POST", subscriptions, subscriptions, `{"type": "slack", "webhook_url": "https://hooks.slack.example/1", "all": true}`, 201, r.loggedIn())
 	ask("GET", subscriptions, subscriptions, "", 200)
 	ask("GET", subscriptions, subscriptions, "", 200, r.loggedIn())
+	const members, tokens = "/api/v1/members", "/api/v1/tokens"
+	ask("GET", members, members, "", 200)
+	r.member("bob", store.RoleViewer)
+	ask("PATCH", members+"/"+r.user("bob").ID, members+"/{id}", `{"role": "editor", "disabled": true}`, 200)
+	ask("POST", tokens, tokens, `{"name": "ci", "role": "editor", "scopes": ["checks"], "expires_at": "`+at(time.Hour)+`"}`, 201)
+	ask("GET", tokens, tokens, "", 200)
+	ask("GET", "/api/v1/audit?noun=member", "/api/v1/audit", "", 200)
+	ask("GET", "/api/v1/audit", "/api/v1/audit", "", 200)
 	r.deliver(false)
 	ask("GET", "/api/v1/channels/"+id+"/deliveries", "/api/v1/channels/{id}/deliveries", "", 200)
 	for _, kind := range badgeKinds {
