@@ -199,9 +199,9 @@ type ObjectiveView struct {
 func (o ObjectiveView) Goal() Said {
 	target := strconv.FormatFloat(o.Target, 'f', -1, 64)
 	if o.Under > 0 {
-		return Say("%s %% of checks under %s in the last %d days", target, latency(o.Under), o.Days)
+		return Say("%s %% of checks under %s in %d days", target, latency(o.Under), o.Days)
 	}
-	return Say("%s %% of checks good in the last %d days", target, o.Days)
+	return Say("%s %% of checks good in %d days", target, o.Days)
 }
 
 // Tone is how it stands at a glance.
