@@ -21,7 +21,7 @@ func (s *Server) render(c echo.Context, status int, page web.Page) error {
 		return internal(err)
 	}
 	c.Response().Header().Add(echo.HeaderVary, "Accept-Language, Cookie")
-	return blob(c, status, echo.MIMETextHTMLCharsetUTF8, b.Bytes())
+	return blob(c, status, echo.MIMETextHTMLCharsetUTF8, web.Compressed(c.Response(), c.Request(), b.Bytes()))
 }
 
 // frame is what stands around a page. Section is the navigation entry that is current.
