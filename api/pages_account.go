@@ -103,6 +103,11 @@ func (s *Server) accountProblem(c echo.Context, err error, part string) error {
 	}
 	setRetryAfter(c, p)
 	problems := problemsOf(p)
+	for i := range problems {
+		if part == "password" && problems[i].Field == "old" {
+			problems[i].Field = "password_old" // the page asks for it twice
+		}
+	}
 	return s.accountPage(c, p.Status, web.AccountPage{Wrong: part, Problems: problems})
 }
 

@@ -62,6 +62,19 @@ func samples() map[string]web.Page {
 		"channels-email":      channelsEmail(),
 		"channel":             channel(),
 		"channel-broken":      channelBroken(),
+		"code":                web.CodePage{Frame: web.Frame{Now: now}, Problem: "This code is not right."},
+		"join":                web.JoinPage{Frame: web.Frame{Now: now}, Token: "x", Name: "bob", Usable: true, Problems: web.Problems{{Field: "password", Message: "must have at least 12 characters"}}},
+		"join-reset":          web.JoinPage{Frame: web.Frame{Now: now}, Token: "x", Name: "bob", Usable: true, Resets: true},
+		"join-spent":          web.JoinPage{Frame: web.Frame{Now: now}, Title: "This link does not work", Trouble: "It was used already."},
+		"members":             members(),
+		"account":             account(),
+		"account-enrol":       accountEnrol(),
+		"account-factor":      web.AccountPage{Frame: frame("/account"), HasPassword: true, Sessions: sessions(), FactorSince: new(before(time.Hour)), CodesLeft: 9, Codes: []string{"aaaa-bbbb-cccc-dddd"}},
+		"tokens":              tokens(),
+		"tokens-none":         web.TokensPage{Frame: frame("/tokens"), Roles: store.Roles, Form: web.TokenForm{Role: store.RoleViewer}},
+		"audit":               audit(),
+		"audit-none":          web.AuditPage{Frame: frame("/audit"), Author: "nobody"},
+		"login-provider":      web.LoginPage{Frame: web.Frame{Now: now}, Provider: "id.example", ProviderPath: "/login/oidc?next=%2F"},
 		"login":               web.LoginPage{Frame: web.Frame{Now: now, Version: "0.1.0"}},
 		"login-failed":        web.LoginPage{Frame: web.Frame{Now: now}, Name: "ada", Next: "/incidents", Problem: "That name and password do not go together.", Setup: "Nobody has an account here yet. Open the setup link."},
 		"setup":               web.SetupPage{Frame: web.Frame{Now: now}, Token: "setup_x", Name: "ada", Usable: true, Problems: web.Problems{{Field: "password", Message: "is shorter than 12 characters"}}},
@@ -87,7 +100,7 @@ func samples() map[string]web.Page {
 }
 
 func frame(section string) web.Frame {
-	return web.Frame{User: "ada", Section: section, Now: now, Version: "0.1.0"}
+	return web.Frame{User: "ada", Role: store.RoleAdmin, Section: section, Now: now, Version: "0.1.0"}
 }
 
 func rpcFailure() *probe.Failure {
