@@ -47,7 +47,7 @@ func accountEnrol() web.Page {
 	}
 }
 
-func tokens() web.Page {
+func tokensMade() web.Page {
 	return web.TokensPage{
 		Frame: frame("/tokens"), Roles: store.Roles, Form: web.TokenForm{Name: "x", Role: store.RoleEditor, Expires: "2027-01-31"},
 		Scopes: []web.Tick{{Value: "endpoints", Label: "endpoints", On: true}, {Value: "checks", Label: "checks"}},

@@ -70,7 +70,7 @@ func samples() map[string]web.Page {
 		"account":             account(),
 		"account-enrol":       accountEnrol(),
 		"account-factor":      web.AccountPage{Frame: frame("/account"), HasPassword: true, Sessions: sessions(), FactorSince: new(before(time.Hour)), CodesLeft: 9, Codes: []string{"aaaa-bbbb-cccc-dddd"}},
-		"tokens":              tokens(),
+		"tokens":              tokensMade(),
 		"tokens-none":         web.TokensPage{Frame: frame("/tokens"), Roles: store.Roles, Form: web.TokenForm{Role: store.RoleViewer}},
 		"audit":               audit(),
 		"audit-none":          web.AuditPage{Frame: frame("/audit"), Author: "nobody"},
