@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -428,14 +429,14 @@ func (s *Server) shownOn(c echo.Context) (publicStatus, site, error) {
 	return p, v, err
 }
 
-// maxShown bounds how many endpoints one page shows: a tag may be that of any number.
+// maxOnSite bounds how many endpoints one page shows: a tag may be that of any number.
 const maxOnSite = 500
 
 // publicOn collects what is told on a page.
 func (s *Server) publicOn(ctx context.Context, page store.StatusPage) (publicStatus, error) {
 	p := publicStatus{maintained: map[string]bool{}, now: time.Now()}
 	var err error
-	if p.sections, err = s.sectionsOf(ctx, page); err != nil {
+	if p.sections, err = s.sectionsOf(ctx, page, maxOnSite); err != nil {
 		return p, err
 	}
 	ids := []string{}
@@ -450,12 +451,52 @@ func (s *Server) publicOn(ctx context.Context, page store.StatusPage) (publicSta
 	if err != nil {
 		return p, err
 	}
-	p.incidents = slices.DeleteFunc(incidents.Items, func(i store.Incident) bool { return !p.told(i) })
+	p.incidents = slices.DeleteFunc(incidents.Items, func(i store.Incident) bool { return !names(i, p.endpoints) })
 	if err := s.addPlans(ctx, &p); err != nil {
 		return p, err
 	}
+	p.plans = slices.DeleteFunc(p.plans, func(m store.Maintenance) bool { return !m.All && !covering(m, p.endpoints) })
 	p.sum()
 	return p, nil
+}
+
+// names reports whether an incident is about one of some endpoints.
+func names(i store.Incident, endpoints []store.Overview) bool {
+	return slices.ContainsFunc(endpoints, func(o store.Overview) bool { return o.ID == i.EndpointID || slices.Contains(i.Endpoints, o.ID) })
+}
+
+// covering reports whether a maintenance covers one of some endpoints.
+func covering(m store.Maintenance, endpoints []store.Overview) bool {
+	return slices.ContainsFunc(endpoints, func(o store.Overview) bool { return m.Covers(o.Endpoint) })
+}
+
+// leaveToOthers takes from the built-in page what is announced of endpoints that are on other pages, and not on this one: it is
+// told there.
+func (s *Server) leaveToOthers(ctx context.Context, p *publicStatus) error {
+	ofOthers := func(i store.Incident) bool { return len(i.Endpoints) > 0 && !names(i, p.endpoints) }
+	planOfOthers := func(m store.Maintenance) bool { return !m.All && !covering(m, p.endpoints) }
+	if !slices.ContainsFunc(p.incidents, ofOthers) && !slices.ContainsFunc(p.plans, planOfOthers) {
+		return nil
+	}
+	all, err := s.sites.read(ctx, s.cfg.Store)
+	if err != nil {
+		return err
+	}
+	var every store.StatusPage
+	for _, page := range all.bySlug {
+		every.Sections = append(every.Sections, page.Sections...)
+	}
+	sections, err := s.sectionsOf(ctx, every, math.MaxInt)
+	if err != nil {
+		return err
+	}
+	var elsewhere []store.Overview
+	for _, section := range sections {
+		elsewhere = append(elsewhere, section.endpoints...)
+	}
+	p.incidents = slices.DeleteFunc(p.incidents, func(i store.Incident) bool { return ofOthers(i) && names(i, elsewhere) })
+	p.plans = slices.DeleteFunc(p.plans, func(m store.Maintenance) bool { return planOfOthers(m) && covering(m, elsewhere) })
+	return nil
 }
 
 // siteSection is a part of a page with the endpoints that are there.
@@ -464,8 +505,8 @@ type siteSection struct {
 	endpoints []store.Overview // by name
 }
 
-// sectionsOf reads the endpoints of a page. One that several sections name is in the first of them.
-func (s *Server) sectionsOf(ctx context.Context, page store.StatusPage) ([]siteSection, error) {
+// sectionsOf reads the endpoints of a page, so many at most. One that several sections name is in the first of them.
+func (s *Server) sectionsOf(ctx context.Context, page store.StatusPage, most int) ([]siteSection, error) {
 	ids, tags := page.Choice()
 	filters := []store.EndpointFilter{{IDs: ids, Limit: -1}}
 	for _, tag := range tags {
@@ -479,7 +520,7 @@ func (s *Server) sectionsOf(ctx context.Context, page store.StatusPage) ([]siteS
 			return nil, err
 		}
 		for _, o := range found.Items {
-			if !known[o.ID] && len(all) < maxOnSite {
+			if !known[o.ID] && len(all) < most {
 				known[o.ID] = true
 				all = append(all, o)
 			}

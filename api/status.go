@@ -59,8 +59,10 @@ func (s *Server) public(ctx context.Context) (publicStatus, error) {
 		return publicStatus{}, err
 	}
 	p := publicStatus{endpoints: page.Items, incidents: incidents.Items, maintained: map[string]bool{}, now: now}
-	p.incidents = slices.DeleteFunc(p.incidents, func(i store.Incident) bool { return len(i.Endpoints) > 0 && !p.told(i) })
 	if err := s.addPlans(ctx, &p); err != nil {
+		return publicStatus{}, err
+	}
+	if err := s.leaveToOthers(ctx, &p); err != nil {
 		return publicStatus{}, err
 	}
 	p.sum()
@@ -111,13 +113,6 @@ func (s *Server) addUpdates(ctx context.Context, p *publicStatus, incidents []st
 func (p publicStatus) about(i store.Incident) []store.Overview {
 	return slices.DeleteFunc(slices.Clone(p.endpoints), func(o store.Overview) bool {
 		return o.ID != i.EndpointID && !slices.Contains(i.Endpoints, o.ID)
-	})
-}
-
-// told reports whether an incident is about an endpoint that is shown: what is about others only is told where they are.
-func (p publicStatus) told(i store.Incident) bool {
-	return slices.ContainsFunc(p.endpoints, func(o store.Overview) bool {
-		return o.ID == i.EndpointID || slices.Contains(i.Endpoints, o.ID)
 	})
 }
 
@@ -183,8 +178,7 @@ func (s *Server) addPlans(ctx context.Context, p *publicStatus) error {
 		return err
 	}
 	for _, m := range plans {
-		here := m.All || slices.ContainsFunc(p.endpoints, func(o store.Overview) bool { return m.Covers(o.Endpoint) })
-		if !m.Public || !here {
+		if !m.Public {
 			continue
 		}
 		p.plans = append(p.plans, m)
