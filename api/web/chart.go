@@ -267,18 +267,25 @@ func (c LatencyChart) line(top float64, of func(Percentiles) float64) string {
 type Area struct{ X, Width int }
 
 // Gaps are the stretches in which nothing was measured although something was due.
-func (c LatencyChart) Gaps() []Area {
-	var gaps []Area
+func (c LatencyChart) Gaps() []Area { return c.areas(func(b Bucket) bool { return b.Missed }) }
+
+// Failed are the stretches in which it was checked, and no check was good.
+func (c LatencyChart) Failed() []Area {
+	return c.areas(func(b Bucket) bool { return b.Whole == nil && b.Counts.Total() > 0 })
+}
+
+func (c LatencyChart) areas(in func(Bucket) bool) []Area {
+	var areas []Area
 	for i, b := range c.Buckets {
-		switch last := len(gaps) - 1; {
-		case !b.Missed:
-		case last >= 0 && gaps[last].X+gaps[last].Width == i*slotWidth:
-			gaps[last].Width += slotWidth
+		switch last := len(areas) - 1; {
+		case !in(b):
+		case last >= 0 && areas[last].X+areas[last].Width == i*slotWidth:
+			areas[last].Width += slotWidth
 		default:
-			gaps = append(gaps, Area{i * slotWidth, slotWidth})
+			areas = append(areas, Area{i * slotWidth, slotWidth})
 		}
 	}
-	return gaps
+	return areas
 }
 
 // Hit is what is told of a bucket under the pointer, and in the table.
