@@ -20,6 +20,7 @@ document.addEventListener("pointerdown", (event) => {
   drag = base ? { plot: hit.closest(".plot"), base, first: hit, last: hit } : null;
 });
 document.addEventListener("pointerup", zoom);
+document.addEventListener("click", (event) => open(hitOf(event.target)));
 document.addEventListener("pointercancel", cancel);
 document.addEventListener("keydown", (event) => {
   const row = event.target.closest?.("[data-rove]");
@@ -81,6 +82,11 @@ function words(hit, chart) {
   return [form.format(new Date(hit.dataset.at)), ...rest].join("\n");
 }
 
+// open goes to what a bar stands for, where that is one check.
+function open(hit) {
+  if (hit?.dataset.leads) location.assign(hit.dataset.leads);
+}
+
 function hide() {
   tip.hidden = true;
   for (const on of document.querySelectorAll(".hits rect.on")) on.classList.remove("on");
@@ -127,7 +133,7 @@ function walk(plot, event) {
   const all = bucketsOf(plot);
   const at = all.findIndex((one) => one.classList.contains("on"));
   const to = { ArrowLeft: at < 0 ? all.length - 1 : at - 1, ArrowRight: at + 1, Home: 0, End: all.length - 1 }[event.key];
-  if (event.key === "Enter") return zoom();
+  if (event.key === "Enter") return drag ? zoom() : open(all[at]);
   if (event.key === "Escape") return cancel(), hide();
   if (to === undefined || !all[to]) return;
   event.preventDefault();
