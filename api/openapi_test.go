@@ -313,6 +313,16 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		ask("GET", "/badge/a/"+kind+".json", "/badge/{slug}/"+kind+".json", "", 200)
 	}
 	ask("GET", "/api/v2/incidents.json", "/api/v2/incidents.json", "", 200)
+	const pages, page = "/api/v1/pages", "/api/v1/pages/{slug}"
+	ask("POST", pages, pages, `{"slug": "acme", "name": "ACME", "sections": [{"title": "All", "endpoints": ["a"], "tags": ["prod"]}]}`, 201)
+	ask("POST", pages, pages, `{"slug": "acme", "name": "ACME"}`, 409)
+	ask("POST", pages, pages, `{"name": ""}`, 422)
+	ask("PATCH", pages+"/acme", page, `{"accent": "#17604f", "text": null}`, 200)
+	ask("GET", pages+"/acme", page, "", 200)
+	ask("GET", pages, pages, "", 200)
+	for _, part := range []string{"summary", "status", "components", "incidents"} {
+		ask("GET", "/p/acme/api/v2/"+part+".json", "/p/{slug}/api/v2/"+part+".json", "", 200)
+	}
 	ask("GET", "/healthz", "/healthz", "", 200)
 	ask("GET", "/readyz", "/readyz", "", 200)
 	locked(r, func() any { r.backlog = 2; return nil })
