@@ -79,6 +79,9 @@ var doneWords = map[string]string{
 	"resolve":     "Resolved.",
 	"reopen":      "Opened again.",
 
+	"tried":   "Added, and the test message was accepted. Choose it in the settings of your endpoints.",
+	"untried": "Added, but the test message did not arrive. Send another to see why.",
+
 	"added": "Added. Send a test to see whether it arrives, and choose it in the settings of your endpoints.",
 }
 
