@@ -12,6 +12,7 @@ FUZZ ?= ./probe
 BENCHTIME ?= 1s
 SOAK ?= 10m
 SOAK_OUTAGE ?= 0s
+SCREENSHOTS ?= screenshots
 
 # golangci-lint has two hundred dependencies, so it is pinned in a module of its own.
 golangci-lint := go tool -modfile=.ci/tools/go.mod golangci-lint
@@ -80,6 +81,11 @@ bench: ## every benchmark, BENCHTIME=1s each
 .PHONY: soak
 soak: ## 10,200 endpoints on Postgres for SOAK=10m, without it for SOAK_OUTAGE=0s in the middle
 	@SOAK=$(SOAK) SOAK_OUTAGE=$(SOAK_OUTAGE) go test -tags soak -count=1 -v -timeout 24h -run '^TestSoak$$' ./cmd/rollcall
+
+.PHONY: screenshots
+screenshots: ## pictures of every page, light, dark and on a phone, in SCREENSHOTS=screenshots
+	@mkdir -p $(SCREENSHOTS)
+	@SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -tags screenshots -count=1 -timeout 15m -run '^TestScreenshots$$' ./cmd/rollcall
 
 .PHONY: fuzz
 fuzz: ## every fuzz test of what reads strangers' bytes, FUZZTIME=30s each; FUZZ=./... for all

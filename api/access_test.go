@@ -1,56 +1,314 @@
 package api_test
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rollcallhq/rollcall/api"
+	"github.com/rollcallhq/rollcall/store"
 )
 
-// Every route is asked by nobody, by somebody logged in and by a program with a token: whom it is not for is refused in
-// the way that fits, and whom it is for is not.
+// may says who may call each route, by hand: one that is added, or opened to others, has to be added or changed here as well.
+const may = `
+viewer GET /api/v1/endpoints
+editor POST /api/v1/endpoints
+viewer GET /api/v1/endpoints/:slug
+editor PATCH /api/v1/endpoints/:slug
+editor DELETE /api/v1/endpoints/:slug
+editor POST /api/v1/endpoints/:slug/check
+viewer GET /api/v1/endpoints/:slug/checks
+viewer GET /api/v1/endpoints/:slug/checks/:id
+viewer GET /api/v1/endpoints/:slug/contracts
+viewer GET /api/v1/endpoints/:slug/contracts/:id
+viewer GET /api/v1/endpoints/:slug/events
+viewer GET /api/v1/endpoints/:slug/uptime
+viewer GET /api/v1/endpoints/:slug/objectives
+editor POST /api/v1/check
+viewer GET /api/v1/incidents
+editor POST /api/v1/incidents
+viewer GET /api/v1/incidents/:id
+editor POST /api/v1/incidents/:id/acts
+viewer GET /api/v1/maintenance
+editor POST /api/v1/maintenance
+viewer GET /api/v1/maintenance/:id
+editor PATCH /api/v1/maintenance/:id
+editor DELETE /api/v1/maintenance/:id
+viewer GET /api/v1/pages
+editor POST /api/v1/pages
+viewer GET /api/v1/pages/:slug
+editor PATCH /api/v1/pages/:slug
+editor DELETE /api/v1/pages/:slug
+viewer GET /api/v1/channels
+editor POST /api/v1/channels
+editor POST /api/v1/channels/preview
+editor PATCH /api/v1/channels/:id
+editor DELETE /api/v1/channels/:id
+editor POST /api/v1/channels/:id/test
+viewer GET /api/v1/channels/:id/deliveries
+editor POST /api/v1/notices/:id/resend
+viewer GET /api/v1/subscriptions
+viewer POST /api/v1/subscriptions
+viewer DELETE /api/v1/subscriptions/:id
+admin GET /api/v1/members
+admin PATCH /api/v1/members/:id
+admin DELETE /api/v1/members/:id
+admin GET /api/v1/tokens
+admin POST /api/v1/tokens
+admin DELETE /api/v1/tokens/:id
+admin GET /api/v1/audit
+public GET /api/v1/status
+public GET /api/v1/openapi.yaml
+public GET /api/v2/summary.json
+public GET /api/v2/status.json
+public GET /api/v2/components.json
+public GET /api/v2/incidents.json
+public GET /status/feed.atom
+public GET /llms.txt
+public GET /robots.txt
+public GET /p/:slug/feed.atom
+public GET /p/:slug/feed.json
+public GET /p/:slug/api/v2/summary.json
+public GET /p/:slug/api/v2/status.json
+public GET /p/:slug/api/v2/components.json
+public GET /p/:slug/api/v2/incidents.json
+public GET /p/:slug/llms.txt
+public GET /p/:slug/robots.txt
+public GET /p/:slug/logo
+public GET /p/:slug/accent.css
+public GET /status/feed.events
+viewer GET /events
+public GET /status/feed.json
+public GET /badge/:slug/status.svg
+public GET /badge/:slug/status.json
+public GET /badge/:slug/uptime.svg
+public GET /badge/:slug/uptime.json
+public GET /badge/:slug/latency.svg
+public GET /badge/:slug/latency.json
+public GET /badge/:slug/slo.svg
+public GET /badge/:slug/slo.json
+public GET /badge/:slug/protocol.svg
+public GET /badge/:slug/protocol.json
+public GET /badge/:slug/tools.svg
+public GET /badge/:slug/tools.json
+public GET /badge/:slug/height.svg
+public GET /badge/:slug/height.json
+public POST /slack/actions
+public POST /slack/command
+public GET /healthz
+public GET /readyz
+public GET /metrics
+public GET /status
+public GET /status/:slug
+public GET /p/:slug
+public GET /p/:slug/service/:id
+public GET /p/:slug/subscribe
+public POST /p/:slug/subscribe
+public POST /p/:slug/password
+public GET /status/subscribe
+public POST /status/subscribe
+public GET /status/confirm
+public POST /status/confirm
+public GET /status/subscription
+public POST /status/subscription
+public GET /status/unsubscribe
+public POST /status/unsubscribe
+public GET /static/*
+public GET /setup
+public POST /setup
+public GET /login
+public POST /login
+public GET /login/code
+public POST /login/code
+public GET /login/oidc
+public GET /login/oidc/callback
+public GET /join
+public POST /join
+public POST /preferences
+viewer POST /logout
+viewer GET /
+viewer GET /endpoints
+editor POST /endpoints
+viewer GET /locations
+editor GET /endpoints/new
+editor POST /endpoints/new
+viewer GET /endpoints/:slug
+editor POST /endpoints/:slug
+editor GET /endpoints/:slug/edit
+editor POST /endpoints/:slug/edit
+viewer GET /endpoints/:slug/checks/:id
+viewer GET /endpoints/:slug/badges
+viewer GET /endpoints/:slug/contracts
+viewer GET /endpoints/:slug/contracts/:id
+viewer GET /incidents
+editor GET /incidents/new
+editor POST /incidents/new
+viewer GET /incidents/:id
+editor POST /incidents/:id
+viewer GET /maintenance
+editor GET /maintenance/new
+editor POST /maintenance/new
+viewer GET /maintenance/:id
+editor POST /maintenance/:id
+viewer GET /pages
+editor GET /pages/new
+editor POST /pages/new
+viewer GET /pages/:slug
+editor POST /pages/:slug
+viewer GET /subscriptions
+viewer POST /subscriptions
+viewer GET /channels
+editor POST /channels
+viewer GET /channels/:id
+editor POST /channels/:id
+viewer GET /account
+viewer POST /account
+admin GET /members
+admin POST /members
+admin GET /tokens
+admin POST /tokens
+admin GET /audit
+`
+
+// who is one of those who ask.
+type who struct {
+	role  store.Role // empty: nobody
+	token bool       // with a token, else with a session
+	how   option
+}
+
+func (w who) String() string {
+	switch {
+	case w.role == "":
+		return "nobody"
+	case w.token:
+		return "a token of an " + string(w.role)
+	}
+	return "an " + string(w.role)
+}
+
+// Every route is asked by nobody, and by viewers, editors and admins with a session and with a token: whom it is not for is refused
+// in the way that fits, and whom it is for is not.
 func TestEveryRouteAnswersOnlyThoseItIsFor(t *testing.T) {
 	r := start(t)
 	slug := r.register(`{"url": "https://weather.example/mcp", "public": true}`)
 	r.login()
+	everybody := []who{{how: nobody}}
+	for _, role := range store.Roles {
+		everybody = append(everybody, who{role, false, r.member("a "+string(role), role)}, who{role, true, r.tokenOf(role)})
+	}
+	wanted := map[string]store.Role{}
+	for line := range strings.Lines(strings.TrimSpace(may)) {
+		role, route, _ := strings.Cut(strings.TrimSpace(line), " ")
+		wanted[strings.TrimSpace(route)] = store.Role(strings.Replace(role, "public", "", 1))
+	}
 	for _, route := range r.api.RoutesForTest() {
+		name := route.Method + " " + route.Path
+		needed, there := wanted[name]
+		if !there || needed != route.Access {
+			t.Errorf("%s is for %q: the table of this test says %q, %v", name, route.Access, needed, there)
+			continue
+		}
+		delete(wanted, name)
 		path := strings.NewReplacer(":slug", slug, ":id", "not-there", "*", "not-there").Replace(route.Path)
-		if route.Method == http.MethodDelete {
+		if route.Method == http.MethodDelete || name == "POST /endpoints/:slug" {
 			path = strings.Replace(path, slug, "not-there", 1) // the others still need it
 		}
-		t.Run(route.Method+" "+route.Path, func(t *testing.T) {
-			anonymous := r.ask(route.Method, path, "", nobody)
-			switch route.Access {
-			case "public":
-				if anonymous.status == http.StatusUnauthorized && route.Path != "/login" || strings.HasPrefix(anonymous.header.Get("Location"), "/login?") {
-					t.Errorf("nobody was refused: %d", anonymous.status)
-				}
-			case "token":
-				anonymous.want(http.StatusUnauthorized)
-				if got := anonymous.header.Get("WWW-Authenticate"); !strings.HasPrefix(got, "Bearer") {
-					t.Errorf("WWW-Authenticate is %q, want it to ask for a Bearer token", got)
-				}
-				anonymous.mistakes()
-				r.ask(route.Method, path, "", header("Authorization", "Bearer wrong")).want(http.StatusUnauthorized)
-				for who, reply := range map[string]reply{"token": r.ask(route.Method, path, ""), "session": r.ask(route.Method, path, "", r.loggedIn())} {
-					if reply.status == http.StatusUnauthorized || reply.status == http.StatusForbidden {
-						t.Errorf("%s was refused: %d", who, reply.status)
-					}
-				}
-			case "session":
-				for who, reply := range map[string]reply{"nobody": anonymous, "token": r.ask(route.Method, path, "")} {
-					if got := reply.want(http.StatusSeeOther).header.Get("Location"); !strings.HasPrefix(got, "/login") {
-						t.Errorf("%s was sent to %q, want /login", who, got)
-					}
-				}
+		for _, w := range everybody {
+			if name == "POST /logout" && !w.token && w.role != "" {
+				w.how = r.member("another "+string(w.role), w.role) // the first one is still needed
 			}
-			if got := anonymous.header.Get("Content-Security-Policy"); !strings.Contains(got, "default-src 'none'") {
-				t.Errorf("Content-Security-Policy is %q", got)
+			t.Run(name+" by "+w.String(), func(t *testing.T) { r.wantAccess(t, route, path, w) })
+		}
+	}
+	for name := range wanted {
+		t.Errorf("%s is not there", name)
+	}
+}
+
+// wantAccess asks, and fails unless w is let through or refused as the route says.
+func (r *rollcall) wantAccess(t *testing.T, route api.RouteForTest, path string, w who) {
+	t.Helper()
+	got := r.glance(t, route.Method, path, w.how)
+	unknown := route.Page && w.token || w.role == "" // pages know sessions alone
+	refused := got.status == http.StatusForbidden && strings.Contains(got.body, "Not allowed")
+	location := got.header.Get("Location")
+	switch {
+	case route.Access == "":
+		if got.status == http.StatusUnauthorized && route.Path != "/login" || strings.HasPrefix(location, "/login?") || refused {
+			t.Errorf("refused: %d", got.status)
+		}
+	case unknown && route.Page:
+		if got.status != http.StatusSeeOther || !strings.HasPrefix(location, "/login") {
+			t.Errorf("status %d, led to %q, want /login", got.status, location)
+		}
+	case unknown:
+		if got.status != http.StatusUnauthorized || !strings.HasPrefix(got.header.Get("WWW-Authenticate"), "Bearer") {
+			t.Errorf("status %d, want 401 and to be asked for a Bearer token", got.status)
+		}
+	case !w.role.May(route.Access), w.token && w.role == store.RoleViewer && route.Path == "/api/v1/subscriptions/:id": // which are nobody's own
+		if !refused {
+			t.Errorf("status %d, want to be refused\n%s", got.status, got.body)
+		}
+		if page := strings.HasPrefix(got.header.Get("Content-Type"), "text/html"); page != route.Page {
+			t.Errorf("refused with %s", got.header.Get("Content-Type"))
+		}
+	default:
+		if got.status == http.StatusUnauthorized || refused || strings.HasPrefix(location, "/login?") {
+			t.Errorf("refused: %d\n%s", got.status, got.body)
+		}
+	}
+	if got := got.header.Get("Content-Security-Policy"); !strings.Contains(got, "default-src 'none'") {
+		t.Errorf("Content-Security-Policy is %q", got)
+	}
+	if got := got.header.Get("X-Content-Type-Options"); got != "nosniff" {
+		t.Errorf("X-Content-Type-Options is %q", got)
+	}
+}
+
+// glance asks and reads no more than the beginning of the answer: some have no end.
+func (r *rollcall) glance(t *testing.T, method, path string, how option) reply {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), method, r.http.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	how(q)
+	resp, err := http.DefaultTransport.RoundTrip(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // not read to its end
+	var body []byte
+	if resp.StatusCode == http.StatusForbidden {
+		if body, err = io.ReadAll(resp.Body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return reply{t, method + " " + path, resp.StatusCode, resp.Header, string(body)}
+}
+
+// A token that is bound to a part of the API reaches that part alone, and every route belongs to one.
+func TestATokenReachesItsScopesAlone(t *testing.T) {
+	r := start(t)
+	for _, scope := range store.Scopes {
+		how := r.tokenOf(store.RoleAdmin, scope)
+		for _, route := range r.api.RoutesForTest() {
+			if route.Page || route.Access == "" || !strings.HasPrefix(route.Path, "/api/v1/") {
+				continue
 			}
-			if got := anonymous.header.Get("X-Content-Type-Options"); got != "nosniff" {
-				t.Errorf("X-Content-Type-Options is %q", got)
+			part := api.ScopeOfForTest(route.Path)
+			if part == "" {
+				t.Errorf("%s belongs to no scope", route.Path)
 			}
-		})
+			path := strings.NewReplacer(":slug", "not-there", ":id", "not-there").Replace(route.Path)
+			got := r.glance(t, route.Method, path, how)
+			if refused := got.status == http.StatusForbidden && strings.Contains(got.body, "does not reach"); refused != (part != scope) {
+				t.Errorf("%s %s, of %s, with a token for %s: status %d", route.Method, route.Path, part, scope, got.status)
+			}
+		}
 	}
 }
 

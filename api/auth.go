@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -25,14 +26,17 @@ const sessionLength = 30 * 24 * time.Hour
 func (s *Server) wantToken(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if secret, ok := bearer(c.Request()); ok {
-			name, err := s.checkToken(c.Request().Context(), secret)
+			by, err := s.checkToken(c.Request().Context(), secret)
 			if err != nil {
 				if p, refused := errors.AsType[*problem](err); refused && p.Status == http.StatusUnauthorized {
 					c.Response().Header().Set("WWW-Authenticate", `Bearer realm="rollcall", error="invalid_token"`)
 				}
 				return err
 			}
-			c.Set(keyToken, name)
+			if err := by.reach(c.Path()); err != nil {
+				return err
+			}
+			c.Set(keyToken, by)
 			return next(c)
 		}
 		_, ok, err := s.visitor(c)
@@ -56,28 +60,116 @@ func bearer(r *http.Request) (secret string, ok bool) {
 	return strings.TrimSpace(secret), true
 }
 
-// checkToken returns what a good token is called in the words of people.
-func (s *Server) checkToken(ctx context.Context, secret string) (name string, err error) {
+// bearing is what the token of a request lets it do.
+type bearing struct {
+	store.Token
+	name string // of the token in the words of people
+}
+
+// reach refuses a token that is bound to other parts of the API than the one that a route belongs to.
+func (b bearing) reach(path string) error {
+	part := scopeOf(path)
+	if b.Reaches(part) {
+		return nil
+	}
+	return fault(http.StatusForbidden, "Not allowed", "This token does not reach %s: its scopes are %s.", path, scopeWords(b.Scopes))
+}
+
+// scopeOf returns the part of the API that a route belongs to; empty for one that no scope reaches.
+func scopeOf(path string) store.Scope {
+	noun, rest, _ := strings.Cut(strings.TrimPrefix(path, "/api/v1/"), "/")
+	switch noun {
+	case "endpoints":
+		if strings.Contains(rest, "/check") {
+			return store.ScopeChecks
+		}
+		return store.ScopeEndpoints
+	case "check":
+		return store.ScopeChecks
+	case "notices":
+		return store.ScopeChannels
+	case "tokens", "audit", "members":
+		return store.ScopeMembers
+	}
+	if part := store.Scope(noun); slices.Contains(store.Scopes, part) {
+		return part
+	}
+	return ""
+}
+
+func scopeWords(scopes []store.Scope) string {
+	words := make([]string, 0, len(scopes))
+	for _, s := range scopes {
+		words = append(words, string(s))
+	}
+	return strings.Join(words, ", ")
+}
+
+// checkToken returns what a good token lets its bearer do.
+func (s *Server) checkToken(ctx context.Context, secret string) (bearing, error) {
 	hash := store.HashSecret(secret)
 	if s.cfg.AdminToken != "" && subtle.ConstantTimeCompare(hash, store.HashSecret(s.cfg.AdminToken)) == 1 {
-		return "the admin token", nil
+		return bearing{store.Token{Role: store.RoleAdmin}, "the admin token"}, nil
 	}
 	t, err := s.cfg.Store.UseToken(ctx, hash, time.Now())
 	if errors.Is(err, store.ErrNotFound) {
-		return "", fault(http.StatusUnauthorized, "Unauthorized", "This token is not known here, or was revoked.")
+		return bearing{}, fault(http.StatusUnauthorized, "Unauthorized", "This token is not known here, was revoked, or has expired.")
 	}
-	return "token " + t.Name, err
+	return bearing{t, "token " + t.Name}, err
 }
 
 const keyToken = "token"
 
 // caller names who asks, as the author of what they do: a user, or a token.
 func (s *Server) caller(c echo.Context) string {
-	if name, ok := c.Get(keyToken).(string); ok {
-		return name
+	if by, ok := c.Get(keyToken).(bearing); ok {
+		return by.name
 	}
 	u, _ := s.user(c)
 	return u.Name
+}
+
+// role returns what whoever asks may do: the role of the token, else of who is logged in; empty for nobody.
+func (s *Server) role(c echo.Context) store.Role {
+	if by, ok := c.Get(keyToken).(bearing); ok {
+		return by.Role
+	}
+	u, _ := s.user(c)
+	return u.Role
+}
+
+// wantRole lets through those who may do what takes a role. Whoever gets here is known, and what they change is theirs.
+func (s *Server) wantRole(needed store.Role, next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if !s.role(c).May(needed) {
+			return mayNot(needed)
+		}
+		kind := store.ActorMember
+		if c.Get(keyToken) != nil {
+			kind = store.ActorToken
+		}
+		actAs(c, s.caller(c), kind)
+		return next(c)
+	}
+}
+
+// actAs has what a request changes logged as somebody's.
+func actAs(c echo.Context, name string, kind store.ActorKind) {
+	actor := store.Actor{Name: name, Kind: kind, Address: c.RealIP()}
+	if a, ok := c.Get(keyAllowance).(*allowance); ok {
+		a.whole = store.WithActor(a.whole, actor) // from which the context is made anew
+	}
+	r := c.Request()
+	c.SetRequest(r.WithContext(store.WithActor(r.Context(), actor)))
+}
+
+// mayNot refuses somebody whose role is not enough, and says whose would be.
+func mayNot(needed store.Role) error {
+	who := "Only admins may do this"
+	if needed != store.RoleAdmin {
+		who = "This takes the role " + string(needed)
+	}
+	return fault(http.StatusForbidden, "Not allowed", "%s. An admin can give you the role, on the page Members.", who)
 }
 
 // member returns the user who asks; false for a token, whoever may be logged in beside it.
@@ -159,6 +251,7 @@ func (s *Server) user(c echo.Context) (store.User, bool) {
 // visit is what visitor found out, kept for the rest of a request.
 type visit struct {
 	user     store.User
+	session  store.Session
 	loggedIn bool
 }
 
@@ -171,14 +264,28 @@ func (s *Server) visitor(c echo.Context) (store.User, bool, error) {
 	}
 	var v visit
 	if secret, ok := s.sessionCookie(c); ok {
-		_, u, err := s.cfg.Store.Session(c.Request().Context(), store.HashSecret(secret), time.Now())
+		session, u, err := s.cfg.Store.Session(c.Request().Context(), store.HashSecret(secret), time.Now())
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return store.User{}, false, err
 		}
-		v = visit{user: u, loggedIn: err == nil}
+		if v = (visit{u, session, err == nil}); v.loggedIn {
+			s.seen(c, session)
+		}
 	}
 	c.Set(keyVisit, v)
 	return v.user, v.loggedIn, nil
+}
+
+// seen notes that a session is in use, once a minute at most. Nobody waits for more than that, or fails because of it.
+func (s *Server) seen(c echo.Context, session store.Session) {
+	now := time.Now()
+	if now.Sub(session.LastSeenAt) < store.SeenEvery {
+		return
+	}
+	ctx := c.Request().Context()
+	if err := s.cfg.Store.SeeSession(ctx, session.TokenHash, now.Truncate(time.Minute)); err != nil {
+		s.cfg.Log.DebugContext(ctx, "session not noted as seen", "error", err)
+	}
 }
 
 // startSession logs u in: the browser gets a fresh secret, the store its hash. A session the browser had before ends.
@@ -191,17 +298,19 @@ func (s *Server) startSession(c echo.Context, u store.User) error {
 	}
 	secret, hash := store.NewSecret("")
 	now := time.Now()
-	err := s.cfg.Store.CreateSession(ctx, store.Session{
+	session := store.Session{
 		TokenHash: hash,
 		UserID:    u.ID,
+		Address:   c.RealIP(),
+		UserAgent: cleaned(c.Request().UserAgent()),
 		CreatedAt: now,
 		ExpiresAt: now.Add(sessionLength),
-	})
-	if err != nil {
+	}
+	if err := s.cfg.Store.CreateSession(ctx, session); err != nil {
 		return err
 	}
 	s.setCookie(c, secret, int(sessionLength/time.Second))
-	c.Set(keyVisit, visit{u, true})
+	c.Set(keyVisit, visit{u, session, true})
 	return nil
 }
 
@@ -219,11 +328,13 @@ func (s *Server) endSession(c echo.Context) error {
 
 // cookieName is what the session is kept under. Over TLS its prefix makes browsers refuse one that another host of the
 // same domain, or anybody in the middle, has set.
-func (s *Server) cookieName(c echo.Context) string {
+func (s *Server) cookieName(c echo.Context) string { return s.hostCookie(c, "rollcall_session") }
+
+func (s *Server) hostCookie(c echo.Context, name string) string {
 	if s.https(c) {
-		return "__Host-rollcall_session"
+		return "__Host-" + name
 	}
-	return "rollcall_session"
+	return name
 }
 
 func (s *Server) sessionCookie(c echo.Context) (secret string, ok bool) {
@@ -235,8 +346,13 @@ func (s *Server) sessionCookie(c echo.Context) (secret string, ok bool) {
 }
 
 func (s *Server) setCookie(c echo.Context, value string, maxAge int) {
+	s.putCookie(c, "rollcall_session", value, maxAge)
+}
+
+// putCookie gives a browser a cookie that no script reads; a maxAge of -1 takes it back.
+func (s *Server) putCookie(c echo.Context, name, value string, maxAge int) {
 	c.SetCookie(&http.Cookie{
-		Name:     s.cookieName(c),
+		Name:     s.hostCookie(c, name),
 		Value:    value,
 		Path:     "/",
 		MaxAge:   maxAge,
@@ -271,7 +387,7 @@ func (s *Server) authenticate(ctx context.Context, name, password, addr string) 
 		return store.User{}, err
 	}
 	hash := u.PasswordHash
-	if unknown {
+	if unknown || hash == "" {
 		hash = nobodysHash
 	}
 	matches := false
@@ -282,11 +398,17 @@ func (s *Server) authenticate(ctx context.Context, name, password, addr string) 
 		s.cfg.Log.WarnContext(ctx, "login refused", "addr", addr)
 		return store.User{}, errWrongPassword
 	}
+	if u.DisabledAt != nil {
+		return store.User{}, errDisabled
+	}
 	s.logins.remember(addr, who)
 	return u, nil
 }
 
 var errWrongPassword = fault(http.StatusUnauthorized, "Login failed", "The name or the password is wrong.")
+
+// errDisabled is said to those only who proved who they are.
+var errDisabled = fault(http.StatusForbidden, "Account disabled", "This account is disabled. An admin can enable it again.")
 
 func tooManyLogins(wait time.Duration) error {
 	p := fault(http.StatusTooManyRequests, "Too many attempts", "Wait %s before you try again.", max(time.Second, wait.Round(time.Second)))
@@ -332,7 +454,8 @@ func (s *Server) finishSetup(c echo.Context, secret, name, password string) (sto
 	if err := s.whenThereIsRoom(ctx, func() { u.PasswordHash = HashPassword(password) }); err != nil {
 		return store.User{}, err
 	}
-	u, err = s.cfg.Store.CreateFirstUser(ctx, hash, u)
+	actAs(c, name, store.ActorMember)
+	u, err = s.cfg.Store.CreateFirstUser(c.Request().Context(), hash, u)
 	if errors.Is(err, store.ErrNotFound) {
 		return store.User{}, s.setupSpent()
 	}

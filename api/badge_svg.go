@@ -2,14 +2,64 @@ package api
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/xml"
 	"fmt"
-	"math"
 	"strings"
-	"unicode/utf8"
-
-	"github.com/labstack/echo/v4"
 )
+
+// tone is the colour of a message on light and on dark pages.
+type tone struct{ name, light, dark string }
+
+// The tones of badges. White text stands on the light ones, and darkInk on the dark ones, with a contrast of at least 4.5 : 1
+// (WCAG 2.2 §1.4.3).
+var (
+	toneGreen = tone{"green", "#1a7f37", "#3fb950"}
+	toneOlive = tone{"olive", "#6b6f00", "#b5b32c"}
+	toneAmber = tone{"amber", "#9a6700", "#d9a038"}
+	toneRed   = tone{"red", "#c62828", "#ff7b72"}
+	toneBlue  = tone{"blue", "#1f6feb", "#6cb0ff"}
+	toneGrey  = tone{"grey", "#5f6368", "#9aa4af"}
+
+	tones = []tone{toneGreen, toneOlive, toneAmber, toneRed, toneBlue, toneGrey}
+)
+
+// The other colours: of the box of the label, and of the text on it and on the message.
+const (
+	lightLabel = "#444c56"
+	lightInk   = "#ffffff"
+	darkLabel  = "#2d333b"
+	darkText   = "#e6edf3" // of the label
+	darkInk    = "#0d1117" // of the message
+)
+
+// theme is what sort of page a badge stands on.
+type theme struct {
+	name   string
+	dark   bool
+	follow bool // light, and dark where the reader prefers that
+}
+
+// themes are all of them, the usual one first.
+var themes = []theme{{name: "light"}, {name: "dark", dark: true}, {name: "auto", follow: true}}
+
+// darkStyle turns a light badge into a dark one. It is the same for all of them, so that the policy of the answer can name it by
+// its hash.
+var darkStyle = func() string {
+	var b strings.Builder
+	b.WriteString("@media (prefers-color-scheme:dark){.label{fill:" + darkLabel + "}.left{fill:" + darkText + "}.right{fill:" + darkInk + "}.shadow{display:none}")
+	for _, t := range tones {
+		b.WriteString("." + t.name + "{fill:" + t.dark + "}")
+	}
+	return b.String() + "}"
+}()
+
+// badgePolicy lets a badge that is opened by itself be what it is and nothing else: no script, nothing loaded, no style but ours.
+var badgePolicy = func() string {
+	sum := sha256.Sum256([]byte(darkStyle))
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
+}()
 
 // style is how a badge is drawn. Lengths are in pixels.
 type style struct {
@@ -25,86 +75,88 @@ type style struct {
 	bold     bool // the message
 }
 
+// styles are all of them, the usual one first.
 var styles = []style{
 	{name: "flat", height: 20, font: 11, padding: 6, baseline: 14, radius: 3, shine: true},
 	{name: "flat-square", height: 20, font: 11, padding: 6, baseline: 14},
 	{name: "for-the-badge", height: 28, font: 10, padding: 11, spacing: 1.25, baseline: 18, capitals: true, bold: true},
 }
 
-// badgeStyle returns the style asked for; the first when there is no such style.
-func badgeStyle(c echo.Context) style {
-	for _, s := range styles {
-		if s.name == c.QueryParam("style") {
-			return s
-		}
-	}
-	return styles[0]
+// drawing is a badge being drawn.
+type drawing struct {
+	bytes.Buffer
+	style style
+	theme theme
 }
 
-// draw returns b as an SVG picture. textLength makes every font, also one that is wider than ours, fill exactly the
-// room that was measured for it.
-func (b badge) draw(s style) []byte {
+// draw returns b as an SVG picture. textLength makes every font, also one that is wider than ours, fill exactly the room that was
+// measured for it.
+func (b badge) draw(s style, t theme) []byte {
 	label, message := b.label, b.message
 	if s.capitals {
 		label, message = strings.ToUpper(label), strings.ToUpper(message)
 	}
 	labelText, messageText := s.measure(label, false), s.measure(message, s.bold)
 	labelBox, messageBox := labelText+2*s.padding, messageText+2*s.padding
-	width := labelBox + messageBox
-	title := escape(b.label + ": " + b.message)
+	width, title := labelBox+messageBox, escape(b.label+": "+b.message)
 
-	var w bytes.Buffer
-	fmt.Fprintf(&w, `<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%d" role="img" aria-label="%s">`, px(width), s.height, title)
-	fmt.Fprintf(&w, `<title>%s</title>`, title)
-	if s.shine {
-		w.WriteString(`<linearGradient id="s" x2="0" y2="100%"><stop offset="0" stop-opacity="0"/><stop offset="1" stop-opacity=".15"/></linearGradient>`)
+	w := drawing{style: s, theme: t}
+	w.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%d" role="img" aria-label="%s">`, px(width), s.height, title)
+	w.printf(`<title>%s</title>`, title)
+	if t.follow {
+		w.printf(`<style>%s</style>`, darkStyle)
 	}
-	fmt.Fprintf(&w, `<clipPath id="r"><rect width="%s" height="%d" rx="%d"/></clipPath>`, px(width), s.height, s.radius)
-	fmt.Fprintf(&w, `<g clip-path="url(#r)"><rect width="%s" height="%d" fill="%s"/><rect x="%s" width="%s" height="%d" fill="%s"/>`,
-		px(labelBox), s.height, badgeLabel, px(labelBox), px(messageBox), s.height, b.color)
 	if s.shine {
-		fmt.Fprintf(&w, `<rect width="%s" height="%d" fill="url(#s)"/>`, px(width), s.height)
+		w.printf(`<linearGradient id="s" x2="0" y2="100%%"><stop offset="0" stop-opacity="0"/><stop offset="1" stop-opacity=".15"/></linearGradient>`)
 	}
-	fmt.Fprintf(&w, `</g><g fill="%s" font-family="Verdana,Geneva,DejaVu Sans,sans-serif" font-size="%s" text-rendering="geometricPrecision">`,
-		badgeText, px(s.font))
-	s.text(&w, label, s.padding, labelText, false)
-	s.text(&w, message, labelBox+s.padding, messageText, s.bold)
+	if s.radius > 0 {
+		w.printf(`<clipPath id="r"><rect width="%s" height="%d" rx="%d"/></clipPath><g clip-path="url(#r)">`, px(width), s.height, s.radius)
+	} else {
+		w.printf(`<g>`)
+	}
+	w.printf(`<rect width="%s" height="%d"%s/>`, px(labelBox), s.height, w.fill("label", lightLabel, darkLabel))
+	w.printf(`<rect x="%s" width="%s" height="%d"%s/>`, px(labelBox), px(messageBox), s.height, w.fill(b.tone.name, b.tone.light, b.tone.dark))
+	if s.shine {
+		w.printf(`<rect width="%s" height="%d" fill="url(#s)"/>`, px(width), s.height)
+	}
+	w.printf(`</g><g font-family="Verdana,Geneva,DejaVu Sans,sans-serif" font-size="%s" text-rendering="geometricPrecision">`, px(s.font))
+	w.text(label, s.padding, labelText, false, w.fill("left", lightInk, darkText))
+	w.text(message, labelBox+s.padding, messageText, s.bold, w.fill("right", lightInk, darkInk))
 	w.WriteString("</g></svg>\n")
 	return w.Bytes()
 }
 
-// text draws one of the two texts at x, width wide.
-func (s style) text(w *bytes.Buffer, text string, x, width float64, bold bool) {
-	weight := ""
-	if bold {
-		weight = ` font-weight="bold"`
+func (w *drawing) printf(format string, args ...any) { fmt.Fprintf(w, format, args...) }
+
+// fill returns the attributes that fill a shape in one colour or the other.
+func (w *drawing) fill(class, light, dark string) string {
+	switch {
+	case w.theme.dark:
+		return ` fill="` + dark + `"`
+	case w.theme.follow:
+		return ` class="` + class + `" fill="` + light + `"`
 	}
-	if s.shine {
-		fmt.Fprintf(w, `<text aria-hidden="true" x="%s" y="%s" fill="#010101" fill-opacity=".3" textLength="%s"%s>%s</text>`,
-			px(x), px(s.baseline+1), px(width), weight, escape(text))
-	}
-	fmt.Fprintf(w, `<text x="%s" y="%s" textLength="%s"%s>%s</text>`, px(x), px(s.baseline), px(width), weight, escape(text))
+	return ` fill="` + light + `"`
 }
 
-// measure returns how wide text is in this style.
-func (s style) measure(text string, bold bool) float64 {
-	table := &regularWidths
+// text draws one of the two texts at x, width wide.
+func (w *drawing) text(text string, x, width float64, bold bool, fill string) {
+	s, attributes := w.style, ""
 	if bold {
-		table = &boldWidths
+		attributes = ` font-weight="bold"`
 	}
-	sum := 0
-	for _, r := range text {
-		switch {
-		case r >= ' ' && int(r-' ') < len(table):
-			sum += table[r-' ']
-		case r < 0x1100:
-			sum += otherWidth
-		default:
-			sum += wideWidth
+	if !measured(text) { // letters that join must not be pulled apart: they are made wider or narrower in place of that
+		attributes += ` lengthAdjust="spacingAndGlyphs"`
+	}
+	if s.shine && !w.theme.dark {
+		class := ""
+		if w.theme.follow {
+			class = ` class="shadow"`
 		}
+		w.printf(`<text aria-hidden="true"%s x="%s" y="%s" fill="#010101" fill-opacity=".3" textLength="%s"%s>%s</text>`,
+			class, px(x), px(s.baseline+1), px(width), attributes, escape(text))
 	}
-	spaces := s.spacing * float64(max(0, utf8.RuneCountInString(text)-1))
-	return math.Ceil(float64(sum)*s.font/1000 + spaces)
+	w.printf(`<text x="%s" y="%s"%s textLength="%s"%s>%s</text>`, px(x), px(s.baseline), fill, px(width), attributes, escape(text))
 }
 
 // px writes a length with as few digits as it needs.
@@ -117,27 +169,3 @@ func escape(text string) string {
 	_ = xml.EscapeText(&b, []byte(text))
 	return b.String()
 }
-
-// How wide the characters from space to tilde are in DejaVu Sans, in thousandths of the font size. Verdana, which most
-// machines have instead, shares its proportions.
-var (
-	regularWidths = [...]int{
-		318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337, 636, 636, 636, 636, 636, 636, 636, 636,
-		636, 636, 337, 337, 838, 838, 838, 531, 1000, 684, 686, 698, 770, 632, 575, 775, 752, 295, 295, 656, 557, 863, 748, 787,
-		603, 787, 695, 635, 611, 732, 684, 989, 685, 611, 685, 390, 337, 390, 838, 500, 500, 613, 635, 550, 635, 615, 352, 635,
-		634, 278, 278, 579, 278, 974, 634, 612, 635, 635, 411, 521, 392, 634, 592, 818, 592, 592, 525, 636, 337, 636, 838,
-	}
-	boldWidths = [...]int{
-		348, 456, 521, 838, 696, 1002, 872, 306, 457, 457, 523, 838, 380, 415, 380, 365, 696, 696, 696, 696, 696, 696, 696, 696,
-		696, 696, 400, 400, 838, 838, 838, 580, 1000, 774, 762, 734, 830, 683, 683, 821, 837, 372, 372, 775, 637, 995, 837, 850,
-		733, 850, 770, 720, 682, 812, 774, 1103, 771, 724, 725, 457, 365, 457, 838, 500, 500, 675, 716, 593, 716, 678, 435, 716,
-		712, 343, 343, 665, 343, 1042, 712, 687, 716, 716, 493, 595, 478, 712, 652, 924, 645, 652, 582, 712, 365, 712, 838,
-	}
-)
-
-// What the others are taken to be: Latin, Greek and Cyrillic letters about as wide as an average capital, everything
-// from Hangul on a full em.
-const (
-	otherWidth = 700
-	wideWidth  = 1000
-)

@@ -258,7 +258,7 @@ func (s *Server) tryTarget(c echo.Context) error {
 	in.Schedule = new("@every " + maxProbe.String())
 	in.Mistakes = *m.mistakes
 	outlast(c, maxProbe)
-	check, err := s.try(c.Request().Context(), "", in)
+	check, err := s.try(c.Request().Context(), "", in, nil)
 	if err != nil {
 		return err
 	}

@@ -24,11 +24,13 @@ type survey struct {
 const recordedWithin = 5 * time.Second
 
 func (s *Server) survey(p past, w window) survey {
-	v := survey{endpoint: p.endpoint, rollups: p.in(w), step: time.Hour, due: s.dueOf(p.endpoint)}
-	if w.grain == store.Daily {
-		v.step = 24 * time.Hour
-	}
-	v.begin, v.end = latest(w.from(p.now), p.endpoint.CreatedAt), p.now
+	return s.surveyOf(p, p.in(w), w.from(p.now), p.now, w.grain)
+}
+
+// surveyOf looks at the roll-ups of any stretch of whole hours or days, which ends at the latest at p.now.
+func (s *Server) surveyOf(p past, rollups []store.Rollup, from, to time.Time, grain store.Grain) survey {
+	v := survey{endpoint: p.endpoint, rollups: rollups, step: grainStep(grain), due: s.dueOf(p.endpoint)}
+	v.begin, v.end = latest(from, p.endpoint.CreatedAt), to
 	if p.endpoint.Paused { // for as long as nobody has touched it, at least
 		v.end = earliest(v.end, p.endpoint.UpdatedAt)
 	}

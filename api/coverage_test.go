@@ -42,6 +42,25 @@ func (d *rolled) Uptime(_ context.Context, _ string, grain store.Grain, from, to
 	return parts, d.fails
 }
 
+func (d *rolled) Endpoints(context.Context, store.EndpointFilter) (store.Page[store.Overview], error) {
+	d.asked = append(d.asked, "endpoints")
+	return store.Page[store.Overview]{Items: []store.Overview{{Endpoint: d.endpoint}}}, d.fails
+}
+
+func (d *rolled) Counts(_ context.Context, ids []string, grain store.Grain, from time.Time) (map[string]store.Counts, error) {
+	d.asked = append(d.asked, fmt.Sprintf("counts of %s", time.Since(from)))
+	counts := map[string]store.Counts{}
+	for _, r := range d.rollups {
+		counts[r.EndpointID] = counts[r.EndpointID].Plus(r.Counts)
+	}
+	return counts, d.fails
+}
+
+func (d *rolled) Latencies(_ context.Context, ids []string, grain store.Grain, from time.Time) (map[string]store.Latencies, error) {
+	d.asked = append(d.asked, fmt.Sprintf("latencies of %s", time.Since(from)))
+	return nil, d.fails
+}
+
 func (d *rolled) Incidents(context.Context, store.IncidentFilter) (store.Page[store.Incident], error) {
 	return store.Page[store.Incident]{}, nil
 }
@@ -273,8 +292,8 @@ func TestAYearIsOneQueryOfDays(t *testing.T) {
 			"/api/v1/endpoints/a/uptime?window=365d": {"endpoint", "days of 8748h0m0s"}, // 364 days and 12 hours
 			"/api/v1/endpoints/a/uptime?window=30d":  {"endpoint", "days of 708h0m0s"},
 			"/api/v1/endpoints/a/uptime?window=7d":   {"endpoint", "hours of 168h0m0s"},
-			"/badge/a/uptime.json":                   {"endpoint", "days of 708h0m0s"},
-			"/badge/a/latency.json":                  {"endpoint", "hours of 24h0m0s"},
+			"/badge/a/uptime.json":                   {"endpoints", "counts of 708h0m0s"},
+			"/badge/a/latency.json":                  {"endpoints", "latencies of 24h0m0s"},
 		} {
 			d := &rolled{endpoint: e}
 			shownBy(t, path, func(c *api.Config) { c.Store = d })
@@ -343,7 +362,7 @@ func TestPagesAreReadFromTheReplicaWhileItAnswers(t *testing.T) {
 		if got := shownBy(t, "/badge/a/uptime.json", both); !strings.Contains(got, "100%") {
 			t.Errorf("without the replica the badge says %s", got)
 		}
-		if len(primary.asked) != 2 || !slices.Equal(replica.asked, []string{"endpoint"}) || strings.Count(log.String(), "replica does not answer") != 1 {
+		if len(primary.asked) != 2 || !slices.Equal(replica.asked, []string{"endpoints"}) || strings.Count(log.String(), "replica does not answer") != 1 {
 			t.Errorf("read %q of the database and %q of the replica, which is to be left alone for a while; log: %s", primary.asked, replica.asked, &log)
 		}
 		primary.asked, replica.asked, replica.fails = nil, nil, store.ErrNotFound

@@ -138,8 +138,8 @@ func (s *Server) noticed() {
 }
 
 // try probes what in describes and keeps nothing. With a slug, in is taken as an edit of that endpoint, so that its
-// kept secrets are used. Errors are those of edit.
-func (s *Server) try(ctx context.Context, slug string, in endpointInput) (store.Check, error) {
+// kept secrets are used. Who watches is told of the steps as they happen; nil: nobody. Errors are those of edit.
+func (s *Server) try(ctx context.Context, slug string, in endpointInput, watch func(at int, s probe.Step, ended bool)) (store.Check, error) {
 	base := store.Overview{Endpoint: store.NewEndpoint()}
 	if slug != "" {
 		var err error
@@ -155,7 +155,9 @@ func (s *Server) try(ctx context.Context, slug string, in endpointInput) (store.
 	if err := s.check(ctx, e, mistakes); err != nil {
 		return store.Check{}, err
 	}
-	return s.probeOnce(ctx, e.Target(store.State{}))
+	target := e.Target(store.State{})
+	target.Watch = watch
+	return s.probeOnce(ctx, target)
 }
 
 // probeOnce asks a target and keeps nothing: the check has no id.

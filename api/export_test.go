@@ -11,24 +11,28 @@ import (
 type RouteForTest struct {
 	Method string
 	Path   string
-	Access string // "public", "session" or "token"
+	Access store.Role // the least that may call it; empty: anybody
 	Page   bool
 }
 
 // RoutesForTest returns the table of routes.
 func (s *Server) RoutesForTest() []RouteForTest {
-	names := map[access]string{public: "public", session: "session", token: "token"}
 	var routes []RouteForTest
 	for _, r := range s.routes() {
-		routes = append(routes, RouteForTest{r.method, r.path, names[r.access], r.page})
+		routes = append(routes, RouteForTest{r.method, r.path, r.access, r.page})
 	}
 	return routes
 }
 
+// ScopeOfForTest is scopeOf.
+var ScopeOfForTest = scopeOf
+
+// StepForTest is the step that a code is of.
+var StepForTest = stepOf
+
 // What tests look into from outside.
 var (
 	SafeNextForTest = safeNext
-	BadgesForTest   = []string{badgeGreen, badgeOlive, badgeAmber, badgeRed, badgeBlue, badgeGrey, badgeLabel}
 )
 
 // LoginsForTest bounds how often somebody may try a password.
@@ -67,10 +71,37 @@ func ReadBodyForTest(data []byte) (fields []string, err error) {
 	return fields, nil
 }
 
-// DrawBadgeForTest draws a badge in the n-th style.
+// DrawBadgeForTest draws a badge in the n-th style and theme.
 func DrawBadgeForTest(label, message string, n uint8) []byte {
-	return badge{label, message, badgeGrey}.draw(styles[int(n)%len(styles)])
+	return badge{label, message, toneGrey}.draw(styles[int(n)%len(styles)], themes[int(n)/len(styles)%len(themes)])
 }
+
+// BadgePairsForTest are the colours of text on badges, each with what it stands on.
+func BadgePairsForTest() [][2]string {
+	pairs := [][2]string{{lightInk, lightLabel}, {darkText, darkLabel}}
+	for _, t := range tones {
+		pairs = append(pairs, [2]string{lightInk, t.light}, [2]string{darkInk, t.dark})
+	}
+	return pairs
+}
+
+// KnownBadgesForTest returns for how many kinds of facts badges are remembered, and how many are drawn and kept.
+func (s *Server) KnownBadgesForTest() (facts, drawn int) {
+	s.badges.mu.Lock()
+	defer s.badges.mu.Unlock()
+	s.pictures.mu.RLock()
+	defer s.pictures.mu.RUnlock()
+	return len(s.badges.known), len(s.pictures.newer) + len(s.pictures.older)
+}
+
+// What tests of badges go by.
+const (
+	BadgeFreshForTest = badgeFresh
+	BadgeStaleForTest = badgeStale
+	BadgeKeptForTest  = badgeKept
+	MaxKnownForTest   = maxKnown
+	MaxDrawnForTest   = 2 * maxPictures
+)
 
 // IncidentKindsForTest are the kinds that a list of incidents can be asked for.
 var IncidentKindsForTest = incidentKinds

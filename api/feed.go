@@ -62,18 +62,17 @@ type feedItem struct {
 
 // feed collects what feeds tell, and when that was last something else.
 func (s *Server) feed(c echo.Context) (items []feedItem, updated time.Time, err error) {
-	p, err := s.public(c.Request().Context())
+	p, v, err := s.shownOn(c)
 	if err != nil {
 		return nil, updated, err
 	}
-	base := s.baseURL(c)
 	for _, plan := range s.planned(p) {
 		if plan.Schedule == "" || plan.active || plan.begin.Sub(p.now) < planAhead {
-			items = append(items, planItem(plan, base))
+			items = append(items, planItem(plan, v))
 		}
 	}
 	for _, i := range p.incidents {
-		items = append(items, p.incidentItem(i, base))
+		items = append(items, p.incidentItem(i, v))
 	}
 	updated = p.at // before the first incident, the feed is as new as what it says: nothing happened
 	if updated.IsZero() {
@@ -90,15 +89,12 @@ func (s *Server) feed(c echo.Context) (items []feedItem, updated time.Time, err 
 // planAhead is how long before it begins feeds tell of maintenance that comes again and again.
 const planAhead = 24 * time.Hour
 
-func (p publicStatus) incidentItem(i store.Incident, base string) feedItem {
+func (p publicStatus) incidentItem(i store.Incident, v site) feedItem {
 	item := feedItem{id: entryID(i.ID), title: headline(i), published: i.OpenedAt, updated: p.changed(i)}
 	if i.ResolvedAt != nil {
 		item.title = "Resolved: " + item.title
 	}
-	item.url = base + "/status#" + i.ID
-	if i.Slug != "" {
-		item.url = base + "/status/" + i.Slug
-	}
+	item.url = v.incident(i)
 	var text []string
 	for _, e := range slices.Backward(p.updates[i.ID]) {
 		text = append(text, sentenceTime(e.At)+": "+e.Text)
@@ -111,9 +107,9 @@ func (p publicStatus) incidentItem(i store.Incident, base string) feedItem {
 	return item
 }
 
-func planItem(p publicPlan, base string) feedItem {
+func planItem(p publicPlan, v site) feedItem {
 	item := feedItem{
-		id: entryID(p.ID), title: "Maintenance: " + p.Title, url: base + "/status#" + p.ID,
+		id: entryID(p.ID), title: "Maintenance: " + p.Title, url: v.base + v.home() + "#" + p.ID,
 		published: p.CreatedAt, updated: p.UpdatedAt,
 		text: "From " + sentenceTime(p.begin) + " to " + sentenceTime(p.end) + ".",
 	}
@@ -144,20 +140,20 @@ func planItem(p publicPlan, base string) feedItem {
 func sentenceTime(t time.Time) string { return t.UTC().Format("2 January 2006 15:04:05 UTC") }
 
 func (s *Server) atomFeed(c echo.Context) error {
-	shared(c, s.linksCache())
+	v := s.siteOf(c)
+	s.sharedSite(c, v, s.siteLinksCache(v))
 	items, updated, err := s.feed(c)
 	if err != nil {
 		return err
 	}
-	base := s.baseURL(c)
 	f := atomFeed{
-		ID:      base + feedPath,
-		Title:   "Incidents",
+		ID:      v.base + v.path("/feed.atom"),
+		Title:   v.incidents(),
 		Updated: atomTime(updated),
-		Author:  atomAuthor{"Rollcall"},
+		Author:  atomAuthor{v.name()},
 		Links: []atomLink{
-			{Rel: "self", Type: "application/atom+xml", Href: base + feedPath},
-			{Rel: "alternate", Type: "text/html", Href: base + "/status"},
+			{Rel: "self", Type: "application/atom+xml", Href: v.base + v.path("/feed.atom")},
+			{Rel: "alternate", Type: "text/html", Href: v.base + v.home()},
 		},
 	}
 	for _, i := range items {
@@ -197,17 +193,17 @@ type jsonFeedItem struct {
 }
 
 func (s *Server) jsonFeed(c echo.Context) error {
-	shared(c, s.linksCache())
+	v := s.siteOf(c)
+	s.sharedSite(c, v, s.siteLinksCache(v))
 	items, _, err := s.feed(c)
 	if err != nil {
 		return err
 	}
-	base := s.baseURL(c)
 	f := jsonFeed{
 		Version: "https://jsonfeed.org/version/1.1",
-		Title:   "Incidents",
-		HomeURL: base + "/status",
-		FeedURL: base + jsonFeedPath,
+		Title:   v.incidents(),
+		HomeURL: v.base + v.home(),
+		FeedURL: v.base + v.path("/feed.json"),
 		Authors: []atomAuthor{{"Rollcall"}},
 		Items:   make([]jsonFeedItem, 0, len(items)),
 	}

@@ -14,6 +14,8 @@ import (
 type logins struct {
 	addrs *buckets
 	names *buckets
+	codes *buckets // of second factors, by user
+	links *buckets // that somebody was sent, by address
 	known *visits
 	// hashing has one place for each password that is hashed at once: each costs 46 MiB and a core.
 	hashing chan struct{}
@@ -23,6 +25,8 @@ func newLogins() *logins {
 	return &logins{
 		addrs:   newBuckets(rate.Every(6*time.Second), 10),
 		names:   newBuckets(rate.Every(2*time.Second), 50),
+		codes:   newBuckets(rate.Every(2*time.Minute), 10),
+		links:   newBuckets(rate.Every(6*time.Second), 20),
 		known:   &visits{seen: map[login]bool{}},
 		hashing: make(chan struct{}, 2),
 	}
@@ -39,6 +43,13 @@ func (l *logins) wait(addr, name string) time.Duration {
 	}
 	return l.names.take(name)
 }
+
+// waitForCode takes an attempt at the second factor of a user. Who tries knows the password already, and of a million codes three
+// are good at any time: at this pace somebody finds one after more than a year.
+func (l *logins) waitForCode(userID string) time.Duration { return l.codes.take(userID) }
+
+// waitForLink takes an attempt at an invitation. Nobody guesses one; a hash of a password is made for each that is good.
+func (l *logins) waitForLink(addr string) time.Duration { return l.links.take(neighbourhood(addr)) }
 
 // remember notes that name logged in from addr.
 func (l *logins) remember(addr, name string) { l.known.add(addr, name) }

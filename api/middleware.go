@@ -58,7 +58,9 @@ func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		if gone(c) && !c.Response().Committed {
 			status = statusGone
 		}
-		s.metrics.request(c, status, took)
+		if !streams(c.Path()) { // how long a page stands open says nothing about answering
+			s.metrics.request(c, status, took)
+		}
 		log := s.cfg.Log.InfoContext
 		if quiet(c.Path()) {
 			log = s.cfg.Log.DebugContext
@@ -88,8 +90,11 @@ func quiet(path string) bool {
 	case "/healthz", "/readyz", "/metrics", "/static/*":
 		return true
 	}
-	return strings.HasPrefix(path, "/badge/")
+	return strings.HasPrefix(path, "/badge/") || streams(path)
 }
+
+// streams reports whether a route answers for as long as somebody listens.
+func streams(path string) bool { return path == eventsPath || path == publicEventsPath }
 
 // method returns the method of a request, or OTHER for one that is not in any table: it is a stranger's word.
 func method(c echo.Context) string {

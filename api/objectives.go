@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -83,41 +82,4 @@ func (s *Server) listObjectives(c echo.Context) error {
 		return err
 	}
 	return ok(c, listOf(states, "", objectiveStatusJSON))
-}
-
-// objectiveBadge shows what was attained of an objective, the first one when none is named.
-func (s *Server) objectiveBadge(c echo.Context) error {
-	name := c.QueryParam("objective")
-	label := "slo"
-	if name != "" && store.Slugify(name) == name {
-		label = name
-	}
-	return s.badge(c, label, func(ctx context.Context, o store.Overview) (message, color string, err error) {
-		at := slices.IndexFunc(o.Objectives, func(o store.Objective) bool { return name == "" || o.Name == name })
-		if at < 0 {
-			return "", "", store.ErrNotFound // as one that is hidden
-		}
-		e := o.Endpoint
-		e.Objectives = o.Objectives[at : at+1] // the others need not be worked out
-		states, err := s.objectives(ctx, e)
-		if err != nil || len(states) == 0 || states[0].Attained == nil {
-			return badgeNobody, badgeGrey, err
-		}
-		return percentText(*states[0].Attained), budgetColor(states[0]), nil
-	})
-}
-
-// budgetColor says at a glance how much of the budget is left: enough, little, or none.
-func budgetColor(o ObjectiveState) string {
-	left := 100.0
-	if o.BudgetLeft != nil {
-		left = *o.BudgetLeft
-	}
-	switch {
-	case left <= 0, *o.Attained < o.Objective.Target:
-		return badgeRed
-	case left < 25, o.Burning != "":
-		return badgeAmber
-	}
-	return badgeGreen
 }

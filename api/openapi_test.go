@@ -75,8 +75,8 @@ func TestEveryRouteIsDescribedAndNothingElse(t *testing.T) {
 		if !there {
 			t.Errorf("%s is not described", name)
 		}
-		if everybody != (route.Access == "public") {
-			t.Errorf("%s is described as open to everybody: %v, want %v", name, everybody, route.Access == "public")
+		if everybody != (route.Access == "") {
+			t.Errorf("%s is described as open to everybody: %v, want %v", name, everybody, route.Access == "")
 		}
 		delete(described, name)
 	}
@@ -299,12 +299,30 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	ask("POST", subscriptions, subscriptions, `{"type": "slack", "webhook_url": "https://hooks.slack.example/1", "all": true}`, 201, r.loggedIn())
 	ask("GET", subscriptions, subscriptions, "", 200)
 	ask("GET", subscriptions, subscriptions, "", 200, r.loggedIn())
+	const members, tokens = "/api/v1/members", "/api/v1/tokens"
+	ask("GET", members, members, "", 200)
+	r.member("bob", store.RoleViewer)
+	ask("PATCH", members+"/"+r.user("bob").ID, members+"/{id}", `{"role": "editor", "disabled": true}`, 200)
+	ask("POST", tokens, tokens, `{"name": "ci", "role": "editor", "scopes": ["checks"], "expires_at": "`+at(time.Hour)+`"}`, 201)
+	ask("GET", tokens, tokens, "", 200)
+	ask("GET", "/api/v1/audit?noun=member", "/api/v1/audit", "", 200)
+	ask("GET", "/api/v1/audit", "/api/v1/audit", "", 200)
 	r.deliver(false)
 	ask("GET", "/api/v1/channels/"+id+"/deliveries", "/api/v1/channels/{id}/deliveries", "", 200)
-	for _, kind := range []string{"status", "uptime", "latency", "slo"} {
+	for _, kind := range badgeKinds {
 		ask("GET", "/badge/a/"+kind+".json", "/badge/{slug}/"+kind+".json", "", 200)
 	}
 	ask("GET", "/api/v2/incidents.json", "/api/v2/incidents.json", "", 200)
+	const pages, page = "/api/v1/pages", "/api/v1/pages/{slug}"
+	ask("POST", pages, pages, `{"slug": "acme", "name": "ACME", "sections": [{"title": "All", "endpoints": ["a"], "tags": ["prod"]}]}`, 201)
+	ask("POST", pages, pages, `{"slug": "acme", "name": "ACME"}`, 409)
+	ask("POST", pages, pages, `{"name": ""}`, 422)
+	ask("PATCH", pages+"/acme", page, `{"accent": "#17604f", "text": null}`, 200)
+	ask("GET", pages+"/acme", page, "", 200)
+	ask("GET", pages, pages, "", 200)
+	for _, part := range []string{"summary", "status", "components", "incidents"} {
+		ask("GET", "/p/acme/api/v2/"+part+".json", "/p/{slug}/api/v2/"+part+".json", "", 200)
+	}
 	ask("GET", "/healthz", "/healthz", "", 200)
 	ask("GET", "/readyz", "/readyz", "", 200)
 	locked(r, func() any { r.backlog = 2; return nil })

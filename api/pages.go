@@ -20,19 +20,39 @@ func (s *Server) render(c echo.Context, status int, page web.Page) error {
 	if err := web.Render(&b, page); err != nil {
 		return internal(err)
 	}
-	return blob(c, status, echo.MIMETextHTMLCharsetUTF8, b.Bytes())
+	c.Response().Header().Add(echo.HeaderVary, "Accept-Language, Cookie")
+	return blob(c, status, echo.MIMETextHTMLCharsetUTF8, web.Compressed(c.Response(), c.Request(), b.Bytes()))
 }
 
 // frame is what stands around a page. Section is the navigation entry that is current.
 func (s *Server) frame(c echo.Context, section string) web.Frame {
+	if around := s.siteFrame(c); around != nil {
+		return web.Frame{Site: around, Now: time.Now(), Language: chosenLanguage(c.Request())}
+	}
 	u, _ := s.user(c)
 	return web.Frame{
-		User:    u.Name,
-		Section: section,
-		Done:    doneWords[c.QueryParam("done")],
-		Now:     time.Now(),
-		Version: s.cfg.Version,
+		User:     u.Name,
+		Role:     u.Role,
+		Section:  section,
+		Done:     doneWords[c.QueryParam("done")],
+		Now:      time.Now(),
+		Version:  s.cfg.Version,
+		Language: chosenLanguage(c.Request()),
+		Theme:    chosenTheme(c.Request()),
+		Here:     here(c.Request()),
 	}
+}
+
+// cookieLanguage holds the language that somebody has chosen, who need not be logged in.
+const cookieLanguage = "language"
+
+// chosenLanguage returns the language that a page is to be in.
+func chosenLanguage(r *http.Request) string {
+	chosen := ""
+	if cookie, err := r.Cookie(cookieLanguage); err == nil {
+		chosen = cookie.Value
+	}
+	return web.ChooseLanguage(chosen, r.Header.Get("Accept-Language"))
 }
 
 // doneWords says what was done before a page is shown, by the word that the redirect to it carried. The list is closed:
@@ -47,13 +67,20 @@ var doneWords = map[string]string{
 	"resent":     "It is sent again at once.",
 	"planned":    "Planned.",
 	"subscribed": "Subscribed.",
+	"proven":     "The record is there: the domain is in use.",
 	"opened":     "Opened. Those who are to hear of it are told.",
+
+	"ended":   "Logged out there.",
+	"revoked": "Revoked.",
 
 	"acknowledge": "Acknowledged. Nobody is reminded.",
 	"snooze":      "Snoozed. Nobody is reminded before that is over.",
 	"comment":     "Said.",
 	"resolve":     "Resolved.",
 	"reopen":      "Opened again.",
+
+	"tried":   "Added, and the test message was accepted. Choose it in the settings of your endpoints.",
+	"untried": "Added, but the test message did not arrive. Send another to see why.",
 
 	"added": "Added. Send a test to see whether it arrives, and choose it in the settings of your endpoints.",
 }

@@ -108,6 +108,9 @@ func (s *Server) doChannels(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if f.text("action") == "paste" {
+		return s.doPaste(c, f)
+	}
 	spec, known := store.ChannelType(f.text("type")).Spec()
 	if !known {
 		return fault(http.StatusBadRequest, "Unknown type", "There is no such type of channel. Go back and choose one.")

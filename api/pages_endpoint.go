@@ -1,10 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"html"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +29,7 @@ var shownWindows = []struct{ name, label string }{
 
 func (s *Server) pageEndpoint(c echo.Context) error {
 	q := queryOf(c)
-	verdict, cursor := choice(q, "verdict", probe.Verdicts()), q.text("cursor")
+	v, cursor := readView(q, c.Param("slug"), time.Now()), q.text("cursor")
 	if err := pageEnd(q); err != nil {
 		return err
 	}
@@ -40,71 +40,43 @@ func (s *Server) pageEndpoint(c echo.Context) error {
 	}
 	page := endpointPage(o)
 	page.Frame = s.frame(c, "/")
-	page.Badges = badgeSnippets(o.Endpoint, s.baseURL(c))
-	h, err := s.history(ctx, o.Endpoint)
-	if err != nil {
-		return err
-	}
-	page.Windows, page.Latencies, page.Hours = h.windows, h.latencies, h.hours
 	if places := placesOf(o); len(places) > 1 {
 		page.Places = placeRows(o, places)
 	}
-	if page.Channels, err = s.channelsOf(ctx, o.Endpoint); err != nil {
-		return err
+	for _, fill := range []func() error{
+		func() error { return s.pastPage(ctx, o.Endpoint, v, &page) },
+		func() error { return s.checksPage(ctx, o, v, cursor, &page) },
+		func() error { return s.troublePage(ctx, o, &page) },
+		func() error { return s.settingsPage(ctx, o.Endpoint, &page) },
+	} {
+		if err := fill(); err != nil {
+			return err
+		}
 	}
-	checks, err := s.cfg.Store.Checks(ctx, store.CheckFilter{EndpointID: o.ID, Verdict: verdict, Limit: checksPerPage, Cursor: cursor})
-	if err != nil {
-		return err
-	}
-	if page.Last, err = s.newest(ctx, o.ID, verdict == "" && cursor == "", checks.Items); err != nil {
-		return err
-	}
-	path := "/endpoints/" + o.Slug
-	page.Verdict, page.Checks = verdict, checkViews(checks.Items)
-	if checks.Next != "" {
-		page.Older = listPath(path, map[string]string{"verdict": string(verdict), "cursor": checks.Next}) + "#checks"
-	}
-	if cursor != "" {
-		page.Newest = listPath(path, map[string]string{"verdict": string(verdict)}) + "#checks"
-	}
-	incidents, err := s.cfg.Store.Incidents(ctx, store.IncidentFilter{EndpointID: o.ID, Limit: incidentsPerPage})
-	if err != nil {
-		return err
-	}
-	page.Incidents = incidentRows(incidents.Items)
 	if page.Contracts, page.Events, err = s.promises(ctx, o.Endpoint); err != nil {
 		return err
 	}
-	if page.Objectives, err = s.objectiveViews(ctx, o.Endpoint); err != nil {
+	if page.Chain, err = s.chainView(ctx, o); err != nil {
 		return err
 	}
-	covered, err := s.maintained(ctx, o.Endpoint)
-	if err != nil {
-		return err
-	}
-	page.Maintenance = covered[o.ID]
 	return s.render(c, http.StatusOK, page)
 }
 
 // endpointPage is what the page shows of an endpoint and its state.
 func endpointPage(o store.Overview) web.EndpointPage {
 	page := web.EndpointPage{
-		Slug:        o.Slug,
-		Name:        o.Name,
-		URL:         AddressOf(o.Endpoint),
-		Kind:        o.Kind,
-		Schedule:    o.Schedule,
-		Timeout:     o.Timeout,
-		Paused:      o.Paused,
-		Public:      o.Public,
-		Tags:        o.Tags,
-		Status:      o.Status(),
-		Since:       o.State.Since,
-		Failure:     o.State.Failure,
-		Height:      o.State.Height,
-		HeightSince: o.State.HeightSince,
-		Checked:     o.State.LastCheckAt,
-		Took:        o.State.LastDuration,
+		Slug:    o.Slug,
+		Name:    o.Name,
+		URL:     AddressOf(o.Endpoint),
+		Kind:    o.Kind,
+		Paused:  o.Paused,
+		Public:  o.Public,
+		Tags:    o.Tags,
+		Status:  o.Status(),
+		Since:   o.State.Since,
+		Failure: o.State.Failure,
+		Checked: o.State.LastCheckAt,
+		Took:    o.State.LastDuration,
 	}
 	if o.State.Unsettled() && !o.Paused {
 		page.Confirming, page.Pointing, page.Unsettled = o.State.Streak.Count, store.Status(o.State.Streak.Verdict), o.State.Streak.Failure
@@ -112,12 +84,152 @@ func endpointPage(o store.Overview) web.EndpointPage {
 	return page
 }
 
+// checksPage fills in the list of checks.
+func (s *Server) checksPage(ctx context.Context, o store.Overview, v view, cursor string, page *web.EndpointPage) error {
+	filter := store.CheckFilter{EndpointID: o.ID, Verdict: v.verdict, Limit: checksPerPage, Cursor: cursor}
+	if !v.hour.IsZero() {
+		filter.Since, filter.Until = v.hour, v.hour.Add(time.Hour)
+	}
+	checks, err := s.cfg.Store.Checks(ctx, filter)
+	if err != nil {
+		return err
+	}
+	newest := v.verdict == "" && v.hour.IsZero() && cursor == ""
+	if page.Last, err = s.newest(ctx, o.ID, newest, checks.Items); err != nil {
+		return err
+	}
+	page.Verdict, page.Hour, page.Checks = v.verdict, v.hour, checkViews(checks.Items)
+	if checks.Next != "" {
+		page.Older = withCursor(v.link("checks", func(*view) {}), checks.Next)
+	}
+	if cursor != "" {
+		page.Newest = v.link("checks", func(*view) {})
+	}
+	page.AnyHour = v.link("checks", func(v *view) { v.hour = time.Time{} })
+	page.Chips = []web.RangeLink{{Label: web.Say("All"), Chosen: v.verdict == "", Link: v.link("checks", func(v *view) { v.verdict = "" })}}
+	for _, verdict := range probe.Verdicts() {
+		page.Chips = append(page.Chips, web.RangeLink{
+			Label: web.Say(web.WordOf(store.Status(verdict))), Chosen: v.verdict == verdict,
+			Link: v.link("checks", func(v *view) { v.verdict = verdict }),
+		})
+	}
+	return nil
+}
+
+// withCursor adds the cursor of another page to an address that ends with a section.
+func withCursor(address, cursor string) string {
+	path, section, _ := strings.Cut(address, "#")
+	join := "?"
+	if strings.Contains(path, "?") {
+		join = "&"
+	}
+	return path + join + url.Values{"cursor": {cursor}}.Encode() + "#" + section
+}
+
+// troublePage fills in what is or was wrong with an endpoint.
+func (s *Server) troublePage(ctx context.Context, o store.Overview, page *web.EndpointPage) error {
+	incidents, err := s.cfg.Store.Incidents(ctx, store.IncidentFilter{EndpointID: o.ID, Limit: incidentsPerPage})
+	if err != nil {
+		return err
+	}
+	page.Incidents = incidentRows(incidents.Items)
+	open := slices.IndexFunc(incidents.Items, func(i store.Incident) bool {
+		return i.ResolvedAt == nil && i.Kind == store.IncidentEndpoint
+	})
+	if open >= 0 {
+		page.Open = &page.Incidents[open]
+	}
+	covered, err := s.maintained(ctx, o.Endpoint)
+	page.Maintenance = covered[o.ID]
+	return err
+}
+
+// settingsPage fills in how an endpoint is watched.
+func (s *Server) settingsPage(ctx context.Context, e store.Endpoint, page *web.EndpointPage) error {
+	channels, err := s.channelsOf(ctx, e)
+	if err != nil {
+		return err
+	}
+	page.Settings = web.Settings{
+		Schedule: e.Schedule, Timeout: e.Timeout, DegradedOver: e.DegradedOver,
+		Failures: e.Confirm.Failures, Successes: e.Confirm.Successes, After: e.Confirm.After,
+		Locations: e.Locations, Quorum: e.Quorum, Channels: channels,
+	}
+	if len(e.DependsOn) == 0 {
+		return nil
+	}
+	parents, err := s.cfg.Store.Endpoints(ctx, store.EndpointFilter{IDs: e.DependsOn, Limit: -1})
+	if err != nil {
+		return err
+	}
+	for _, parent := range parents.Items {
+		page.Settings.DependsOn = append(page.Settings.DependsOn, web.EndpointLink{Slug: parent.Slug, Name: parent.Name, Status: parent.Status()})
+	}
+	return nil
+}
+
+// peersAge is how old the newest block of a peer may be to be shown beside an endpoint's own, and shownPeers how many are.
+const (
+	peersAge   = 15 * time.Minute
+	shownPeers = 25
+)
+
+// chainView is the chain of a node with its peers here; nil when it is none.
+func (s *Server) chainView(ctx context.Context, o store.Overview) (*web.ChainView, error) {
+	head := o.State.Memory.Head
+	if o.State.Height == nil || head == nil {
+		return nil, nil //nolint:nilnil // that it is no node is no failure
+	}
+	view := web.ChainView{ID: head.Chain, Height: o.State.Height, HeightSince: o.State.HeightSince, Pace: o.State.Memory.Block.Average}
+	var heads []probe.Head
+	if key := store.HeadChain(o.State); key != "" {
+		var err error
+		if heads, err = s.cfg.Store.Heads(ctx, key, time.Now().Add(-peersAge)); err != nil {
+			return nil, err
+		}
+	}
+	own := slices.IndexFunc(heads, func(h probe.Head) bool { return h.Endpoint == o.Name && h.Origin == head.Origin })
+	if own < 0 {
+		mine := *head
+		mine.Endpoint = o.Name
+		heads, own = append(heads, mine), len(heads)
+	}
+	rows := make([]web.HeadRow, 0, len(heads))
+	for i, h := range heads {
+		view.Top = max(view.Top, h.Height)
+		rows = append(rows, web.HeadRow{Name: h.Endpoint, Own: i == own, Height: h.Height, Hash: h.Hash, Made: h.Time, Seen: h.Seen})
+	}
+	slices.SortStableFunc(rows, func(a, b web.HeadRow) int {
+		return cmp.Or(cmp.Compare(b.Height, a.Height), strings.Compare(a.Name, b.Name))
+	})
+	for i := range rows {
+		rows[i].Behind = view.Top - rows[i].Height
+		rows[i].Forked = slices.ContainsFunc(rows, func(other web.HeadRow) bool {
+			return other.Height == rows[i].Height && other.Hash != "" && rows[i].Hash != "" && other.Hash != rows[i].Hash
+		})
+	}
+	view.Heads = nearest(rows)
+	return &view, nil
+}
+
+// nearest cuts a list of heads, but never the endpoint's own.
+func nearest(rows []web.HeadRow) []web.HeadRow {
+	if len(rows) <= shownPeers {
+		return rows
+	}
+	own := slices.IndexFunc(rows, func(r web.HeadRow) bool { return r.Own })
+	if own < shownPeers {
+		return rows[:shownPeers]
+	}
+	return append(rows[:shownPeers-1:shownPeers-1], rows[own])
+}
+
 // objectiveViews is how an endpoint fares against its objectives; none when nobody has worked it out.
-func (s *Server) objectiveViews(ctx context.Context, e store.Endpoint) ([]web.ObjectiveView, error) {
-	if s.cfg.Objectives == nil || len(e.Objectives) == 0 {
+func (s *Server) objectiveViews(ctx context.Context, p past) ([]web.ObjectiveView, error) {
+	if s.cfg.Objectives == nil || len(p.endpoint.Objectives) == 0 {
 		return nil, nil
 	}
-	states, err := s.cfg.Objectives(ctx, e)
+	states, err := s.cfg.Objectives(ctx, p.endpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -130,10 +242,21 @@ func (s *Server) objectiveViews(ctx context.Context, e store.Endpoint) ([]web.Ob
 		if o.BudgetLeft != nil {
 			view.Left = *o.BudgetLeft
 		}
+		if view.Budget, err = budgetChart(p, o.Objective); err != nil {
+			return nil, err
+		}
+		for _, over := range burnWindows {
+			if rate, known := o.Burn[over]; known {
+				view.Burns = append(view.Burns, web.Burn{Over: over, Rate: rate, Limit: burnLimits[over]})
+			}
+		}
 		views = append(views, view)
 	}
 	return views, nil
 }
+
+// burnLimits are the rates above which an objective alerts: 2 % of the budget of 30 days in an hour, 5 % in six.
+var burnLimits = map[string]float64{"1h": 14.4, "5m": 14.4, "6h": 6, "30m": 6}
 
 // newest returns the newest check that is kept of an endpoint, nil when there is none. It is the first of those listed when
 // they are all from the newest on.
@@ -210,17 +333,19 @@ func (s *Server) history(ctx context.Context, e store.Endpoint) (history, error)
 
 // slots returns the hours or days of a window, with those in which nothing was measured.
 func slots(p past, w window, gaps []Stretch) []web.Slot {
-	step := time.Hour
-	if w.grain == store.Daily {
-		step = 24 * time.Hour
-	}
+	return slotsOf(p, p.in(w), w.from(p.now), p.now, w.grain, gaps)
+}
+
+// slotsOf returns the hours or days of any stretch.
+func slotsOf(p past, rollups []store.Rollup, from, to time.Time, grain store.Grain, gaps []Stretch) []web.Slot {
+	step := grainStep(grain)
 	counts := map[int64]store.Counts{}
-	for _, r := range p.in(w) {
+	for _, r := range rollups {
 		counts[r.Begin.Unix()] = counts[r.Begin.Unix()].Plus(r.Counts)
 	}
 	var all []web.Slot
-	for at := w.from(p.now); at.Before(p.now); at = at.Add(step) {
-		slot := web.Slot{Begin: at, Hour: w.grain == store.Hourly, Counts: counts[at.Unix()]}
+	for at := from; at.Before(to); at = at.Add(step) {
+		slot := web.Slot{Begin: at, Hour: grain == store.Hourly, Counts: counts[at.Unix()]}
 		slot.Uptime = percentOf(slot.Counts)
 		if slot.Counts.Total() == 0 {
 			slot.Missed = covers(gaps, at, at.Add(step))
@@ -260,19 +385,6 @@ func checkViews(checks []store.Check) []web.Check {
 	return views
 }
 
-// badgeSnippets is what somebody copies to show the badge of e elsewhere.
-func badgeSnippets(e store.Endpoint, base string) []web.Snippet {
-	image, link := base+"/badge/"+e.Slug+"/status.svg", base+"/status/"+e.Slug
-	return []web.Snippet{
-		{ID: "badge-markdown", Label: "Markdown", Text: fmt.Sprintf("[![%s](%s)](%s)", markdownText.Replace(e.Name), image, link)},
-		{ID: "badge-html", Label: "HTML", Text: fmt.Sprintf(`<a href="%s"><img src="%s" alt="%s"></a>`,
-			html.EscapeString(link), html.EscapeString(image), html.EscapeString(e.Name))},
-	}
-}
-
-// markdownText keeps a name from ending the text of a link or beginning one of its own.
-var markdownText = strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`, `<`, `\<`, "`", "\\`")
-
 func (s *Server) pageCheck(c echo.Context) error {
 	o, check, err := s.checkOf(c)
 	if err != nil {
@@ -286,6 +398,7 @@ func (s *Server) pageCheck(c echo.Context) error {
 		Frame:     s.frame(c, "/"),
 		Slug:      o.Slug,
 		Name:      o.Name,
+		URL:       AddressOf(o.Endpoint),
 		Location:  check.Location,
 		Scheduled: check.ScheduledAt,
 		Check:     web.CheckOf(check.ID, check.Result),

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"net/url"
 
 	"github.com/labstack/echo/v4"
 
@@ -25,6 +26,9 @@ func (s *Server) loginPage(c echo.Context, status int, page web.LoginPage) error
 	page.Frame = s.frame(c, "")
 	if !ready {
 		_, page.Setup = s.wayIn()
+	}
+	if s.provider != nil && ready {
+		page.Provider, page.ProviderPath = hostOf(s.cfg.OIDC.Issuer), oidcPath+"?"+url.Values{"next": {page.Next}}.Encode()
 	}
 	return s.render(c, status, page)
 }
@@ -55,10 +59,7 @@ func (s *Server) doLogin(c echo.Context) error {
 		setRetryAfter(c, p)
 		return s.loginPage(c, p.Status, web.LoginPage{Name: name, Next: next, Problem: p.Detail})
 	}
-	if err := s.startSession(c, u); err != nil {
-		return err
-	}
-	return seeOther(c, next, "")
+	return s.letIn(c, u, next)
 }
 
 func (s *Server) doLogout(c echo.Context) error {

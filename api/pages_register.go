@@ -50,7 +50,7 @@ func (s *Server) endpointForm(c echo.Context, status int, page web.FormPage, par
 	slices.Sort(page.Known)
 	page.Known = slices.Compact(page.Known)
 	page.Frame, page.Kinds = s.frame(c, "/"), web.GroupKinds(probe.Kinds())
-	return s.render(c, status, page)
+	return s.shown(c, status, page)
 }
 
 // locationsOf returns the names of the places of an endpoint.
@@ -124,6 +124,10 @@ func (s *Server) submitEndpoint(c echo.Context, page web.FormPage, kept store.En
 	}
 	ctx := c.Request().Context()
 	page.Form = readEndpointForm(f, kept)
+	if page.Slug == "" && f.ticked("short") { // no more than a URL was asked for
+		page.Form = formOf(store.NewEndpoint())
+		page.Form.URL = f.text("url")
+	}
 	in, parents := inputOf(page.Form), f.picked("depends_on")
 	if f.ticked("alerts") { // the form has the fields for them
 		in.Alerting = alertsOf(page.Form, parents, &in.Mistakes)
@@ -131,10 +135,15 @@ func (s *Server) submitEndpoint(c echo.Context, page web.FormPage, kept store.En
 	switch f.text("action") {
 	case "test":
 		outlast(c, maxProbe)
-		check, err := s.try(c.Request().Context(), page.Slug, in)
+		check, err := s.try(c.Request().Context(), page.Slug, in, lookAt(c))
 		again(c)
 		if err != nil {
 			return s.endpointMistaken(c, page, parents, err)
+		}
+		if page.Slug == "" {
+			if page.Proposed, err = s.propose(c.Request().Context(), &page.Form, check.Result); err != nil {
+				return err
+			}
 		}
 		view := web.CheckOf("", check.Result)
 		page.Test = &view

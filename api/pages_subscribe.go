@@ -19,12 +19,15 @@ import (
 const askPatience = time.Minute
 
 // subscribeForm returns the form that asks for a subscription; nil where none can be had. sub is what is chosen so far.
-func (s *Server) subscribeForm(shown []store.Overview, sub store.Subscription) *web.SubscribeForm {
+func (s *Server) subscribeForm(v site, shown []store.Overview, sub store.Subscription) *web.SubscribeForm {
 	by := s.subscribable()
-	if len(by) == 0 {
+	if len(by) == 0 || v.page != nil && len(shown) == 0 {
 		return nil
 	}
-	f := &web.SubscribeForm{About: subscribeAbout(shown, sub)}
+	f := &web.SubscribeForm{Action: v.path("/subscribe"), About: subscribeAbout(shown, sub)}
+	if v.page != nil {
+		f.About.Tags = nil // a tag may be that of others as well
+	}
 	for _, t := range by {
 		label := typeWords(t)
 		if t == store.ChannelSlack {
@@ -57,6 +60,36 @@ func (s *Server) shownEndpoints(ctx context.Context) ([]store.Overview, error) {
 	return p.endpoints, err
 }
 
+// offered returns the endpoints of a page that somebody can subscribe to, by name.
+func (s *Server) offered(ctx context.Context, v site) ([]store.Overview, error) {
+	if v.page == nil {
+		return s.shownEndpoints(ctx)
+	}
+	p, err := s.publicOn(ctx, *v.page)
+	return s.subscribableOn(v, p.endpoints), err
+}
+
+// subscribableOn returns those of the endpoints on a page that somebody can subscribe to: strangers are told of public ones only,
+// wherever the others are shown.
+func (s *Server) subscribableOn(v site, endpoints []store.Overview) []store.Overview {
+	if v.page == nil {
+		return endpoints
+	}
+	return slices.DeleteFunc(slices.Clone(endpoints), func(o store.Overview) bool { return !o.Public })
+}
+
+// within returns the wish of somebody on a page: everything means what is on the page at that moment.
+func (w wish) within(shown []store.Overview) wish {
+	w.Tags = nil
+	if w.All {
+		w.All, w.Endpoints = false, nil
+		for _, o := range shown {
+			w.Endpoints = append(w.Endpoints, o.Slug)
+		}
+	}
+	return w
+}
+
 // pageSubscribe is the form alone, with one endpoint chosen if the query names one. An endpoint that goes by the name of this page
 // is shown in its place.
 func (s *Server) pageSubscribe(c echo.Context) error {
@@ -64,15 +97,23 @@ func (s *Server) pageSubscribe(c echo.Context) error {
 	if !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	shown, err := s.shownEndpoints(c.Request().Context())
+	return s.subscribePage(c)
+}
+
+// pageSiteSubscribe is the form of a page alone.
+func (s *Server) pageSiteSubscribe(c echo.Context) error { return s.subscribePage(c) }
+
+func (s *Server) subscribePage(c echo.Context) error {
+	v := s.siteOf(c)
+	shown, err := s.offered(c.Request().Context(), v)
 	if err != nil {
 		return err
 	}
-	sub := store.Subscription{All: true}
+	sub := store.Subscription{All: v.page == nil}
 	if at := slices.IndexFunc(shown, func(o store.Overview) bool { return o.Slug == c.QueryParam("endpoint") }); at >= 0 {
 		sub.All, sub.Endpoints = false, []string{shown[at].ID}
 	}
-	form := s.subscribeForm(shown, sub)
+	form := s.subscribeForm(v, shown, sub)
 	if form == nil {
 		return s.unsubscribable(c)
 	}
@@ -97,14 +138,17 @@ func (s *Server) doSubscribe(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx := c.Request().Context()
-	shown, err := s.shownEndpoints(ctx)
+	ctx, v := c.Request().Context(), s.siteOf(c)
+	shown, err := s.offered(ctx, v)
 	if err != nil {
 		return err
 	}
 	w := wish{
 		Type: f.text("type"), Address: f.text("address"), Secret: f.text("signing_secret"),
 		All: f.ticked("all"), Endpoints: f.texts("endpoints"), Tags: f.texts("tags"),
+	}
+	if v.page != nil {
+		w = w.within(shown)
 	}
 	sub, err := w.subscription(by, shown)
 	if err != nil {
@@ -182,7 +226,7 @@ func (s *Server) subscribeAgain(c echo.Context, w wish, shown []store.Overview, 
 		return err
 	}
 	setRetryAfter(c, p)
-	form := s.subscribeForm(shown, sub)
+	form := s.subscribeForm(s.siteOf(c), shown, sub)
 	form.Address, form.Secret, form.Problems = w.Address, w.Secret, addressed(problemsOf(p))
 	for i := range form.Types {
 		form.Types[i].On = form.Types[i].Value == w.Type

@@ -417,7 +417,7 @@ func TestOverviewIsSearchedAndPaged(t *testing.T) {
 		s.mustRegister(with(endpointForm("save", fmt.Sprintf("https://n%02d.example/mcp", i)), "name", fmt.Sprintf("node %02d", i), "tags", []string{"odd", "even"}[i%2]))
 	}
 	first := s.get("/")
-	next := first.link("/?cursor=")
+	next := first.link("/?page=")
 	if next == "" || strings.Contains(first.text, "node 52") {
 		t.Fatalf("the first page does not end before the last endpoint; next page %q", next)
 	}
@@ -431,7 +431,7 @@ func TestOverviewIsSearchedAndPaged(t *testing.T) {
 	if got := s.get("/?q=zebra"); !strings.Contains(got.text, "No endpoint matches") {
 		t.Errorf("searching for nothing says: %s", got.text)
 	}
-	for _, path := range []string{"/?status=broken", "/?cursor=%00", "/?cursor=forged"} {
+	for _, path := range []string{"/?status=broken", "/?page=%00", "/?page=0", "/?sort=size", "/?group=x", "/?kind=x"} {
 		if got := s.get(path); got.status != http.StatusBadRequest {
 			t.Errorf("GET %s: got %d, want 400", path, got.status)
 		}

@@ -17,7 +17,10 @@ type reader interface {
 	PublicEntries(ctx context.Context, incidentIDs []string) (map[string][]store.Entry, error)
 	Maintenances(ctx context.Context, after time.Time) ([]store.Maintenance, error)
 	Uptime(ctx context.Context, endpointID string, grain store.Grain, from, to time.Time) ([]store.Rollup, error)
+	Sight(ctx context.Context, slugs []string) (store.Sight, error)
+	Rollups(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) ([]store.Rollup, error)
 	Counts(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) (map[string]store.Counts, error)
+	Latencies(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) (map[string]store.Latencies, error)
 }
 
 // readerOf returns what those who only look are answered from: the replica, where there is one and it answers, or the
@@ -96,5 +99,21 @@ func (r *replicated) Uptime(ctx context.Context, endpointID string, grain store.
 func (r *replicated) Counts(ctx context.Context, ids []string, grain store.Grain, from time.Time) (map[string]store.Counts, error) {
 	return either(ctx, r, func(ctx context.Context, source reader) (map[string]store.Counts, error) {
 		return source.Counts(ctx, ids, grain, from)
+	})
+}
+
+func (r *replicated) Latencies(ctx context.Context, ids []string, grain store.Grain, from time.Time) (map[string]store.Latencies, error) {
+	return either(ctx, r, func(ctx context.Context, source reader) (map[string]store.Latencies, error) {
+		return source.Latencies(ctx, ids, grain, from)
+	})
+}
+
+func (r *replicated) Sight(ctx context.Context, slugs []string) (store.Sight, error) {
+	return either(ctx, r, func(ctx context.Context, from reader) (store.Sight, error) { return from.Sight(ctx, slugs) })
+}
+
+func (r *replicated) Rollups(ctx context.Context, ids []string, grain store.Grain, from time.Time) ([]store.Rollup, error) {
+	return either(ctx, r, func(ctx context.Context, source reader) ([]store.Rollup, error) {
+		return source.Rollups(ctx, ids, grain, from)
 	})
 }

@@ -92,23 +92,41 @@ type Config struct {
 	// LinkKey is what tokens of links in messages to subscribers are made with, 32 bytes at least. It stays the same for as long
 	// as those links are to work. Required with AskSubscriber.
 	LinkKey []byte
+	// ProveDomain reports whether the TXT record of the domain of a status page is there: nil when it is. Its error says, in words
+	// for whoever set it, what is there instead. Nil: no page can have a domain, nor without a PublicURL.
+	ProveDomain func(ctx context.Context, p store.StatusPage) error
+	// OIDC is a provider of identities by which people may log in, beside passwords. Nil: there is none.
+	OIDC *OIDC
 	// Backlog reports how many checks wait, in memory or in the spool, because the database is away.
 	Backlog func() int
 }
 
 // Server answers everything Rollcall is asked over HTTP. It is safe for concurrent use.
 type Server struct {
-	cfg     Config
-	read    reader // for whoever only looks
-	started time.Time
-	echo    *echo.Echo
-	origins *http.CrossOriginProtection
-	metrics *metrics
-	logins  *logins
-	asking  *askLimits
-	kept    *kept           // of what the public is told
-	trying  chan struct{}   // one place for each probe that is asked for and not kept
-	pages   map[string]bool // by route: whether its errors are shown as a page
+	cfg      Config
+	read     reader // for whoever only looks
+	started  time.Time
+	echo     *echo.Echo
+	origins  *http.CrossOriginProtection
+	metrics  *metrics
+	badges   *badgeMemory
+	logins   *logins
+	halfKey  []byte    // seals what a browser keeps between password and code
+	provider *provider // of identities; nil: none
+	uptimes  uptimes
+	choices  choices
+	asking   *askLimits
+	live     *live
+	kept     *kept // of what the public is told
+	sites    sites
+	// sitePasswords bound how often somebody may try the password of a status page, and siteKey signs that it was right.
+	sitePasswords *logins
+	siteKey       []byte
+
+	trying chan struct{}   // one place for each probe that is asked for and not kept
+	pages  map[string]bool // by route: whether its errors are shown as a page
+
+	pictures *pictures // badges that are drawn
 
 	local bool // whoever calls holds the database itself, and may set commands
 
@@ -127,16 +145,23 @@ func New(cfg Config) (*Server, error) {
 		cfg.SubscriptionCaps = store.DefaultSubscriptionCaps
 	}
 	s := &Server{
-		cfg:     cfg,
-		read:    readerOf(cfg),
-		started: time.Now(),
-		echo:    echo.New(),
-		origins: http.NewCrossOriginProtection(),
-		logins:  newLogins(),
-		asking:  newAskLimits(),
-		kept:    newKept(cfg.KeepPublic),
-		trying:  make(chan struct{}, maxTrying),
-		pages:   map[string]bool{},
+		cfg:      cfg,
+		read:     readerOf(cfg),
+		started:  time.Now(),
+		echo:     echo.New(),
+		origins:  http.NewCrossOriginProtection(),
+		logins:   newLogins(),
+		halfKey:  halfKeyOf(cfg.LinkKey),
+		provider: newProvider(cfg.OIDC),
+		asking:   newAskLimits(),
+		live:     newLive(),
+		kept:     newKept(cfg.KeepPublic),
+
+		sitePasswords: newLogins(),
+		siteKey:       newSiteKey(cfg.LinkKey),
+
+		trying: make(chan struct{}, maxTrying),
+		pages:  map[string]bool{},
 	}
 	for _, path := range slackPaths { // signed by Slack, and nothing that a browser sends
 		s.origins.AddInsecureBypassPattern("POST " + path)
@@ -153,6 +178,7 @@ func New(cfg Config) (*Server, error) {
 	if s.metrics, err = newMetrics(cfg.Registry); err != nil {
 		return nil, err
 	}
+	s.rememberBadges()
 	s.echo.IPExtractor = clientAddress(cfg.TrustedProxies)
 	s.echo.HTTPErrorHandler = s.fail
 	s.echo.Logger.SetOutput(io.Discard) // errors reach our own log through fail
@@ -162,7 +188,7 @@ func New(cfg Config) (*Server, error) {
 
 // Handler returns what an http.Server serves. Timeouts and shutdown are the caller's; handlers that must outlast a
 // write timeout extend their own deadline.
-func (s *Server) Handler() http.Handler { return s.echo }
+func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 
 // validate returns every mistake in c, joined.
 func (c Config) validate() error {
@@ -187,6 +213,9 @@ func (c Config) validate() error {
 	}
 	if c.AskSubscriber != nil && len(c.LinkKey) < minLinkKey {
 		errs = append(errs, fmt.Errorf("LinkKey must have %d bytes at least", minLinkKey))
+	}
+	if c.OIDC != nil {
+		errs = append(errs, c.OIDC.mistakes()...)
 	}
 	if c.PublicURL != "" {
 		u, err := url.Parse(c.PublicURL)

@@ -19,7 +19,8 @@ import (
 // publicStatus is what the public is told, before it is put into one of its shapes. Many requests share one: nothing in it changes.
 type publicStatus struct {
 	overall   store.Status
-	endpoints []store.Overview // by name
+	endpoints []store.Overview // by name, or as the sections have them
+	sections  []siteSection    // none on the built-in page
 	incidents []store.Incident // newest first: the open ones, and those of the last 90 days
 	// plans are the stretches of maintenance that the public is told of and that are not over, by their beginning, and
 	// maintained the endpoints that are in one at present, by id.
@@ -65,21 +66,26 @@ func (s *Server) readPublic(ctx context.Context) (publicStatus, error) {
 	if err := s.addPlans(ctx, &p); err != nil {
 		return publicStatus{}, err
 	}
-	if err := s.addUpdates(ctx, &p); err != nil {
+	if err := s.leaveToOthers(ctx, &p); err != nil {
 		return publicStatus{}, err
 	}
+	p.sum()
+	return p, s.addUpdates(ctx, &p)
+}
+
+// sum says what everything comes to.
+func (p *publicStatus) sum() {
 	p.overall = overall(p.attended())
 	for _, i := range p.open() { // what somebody says is wrong is wrong, whatever the checks say
 		if i.Kind == store.IncidentManual && severity[i.Severity] > severity[p.overall] {
 			p.overall = i.Severity
 		}
 	}
-	for _, o := range page.Items {
+	for _, o := range p.endpoints {
 		if o.State.LastCheckAt.After(p.at) {
 			p.at = o.State.LastCheckAt
 		}
 	}
-	return p, nil
 }
 
 // saidKinds are the kinds of entries in which the team says something to everybody. Others tell of causes and locations.

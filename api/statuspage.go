@@ -82,7 +82,7 @@ type statuspageUpdate struct {
 	UpdatedAt  Time   `json:"updated_at"`
 }
 
-// pageID names the one page that there is.
+// pageID names the built-in page.
 const pageID = "rollcall"
 
 func (s *Server) statuspageSummary(c echo.Context) error {
@@ -110,20 +110,40 @@ func (s *Server) statuspageIncidents(c echo.Context) error {
 
 // statuspage answers with the members that fill adds to the page's own.
 func (s *Server) statuspage(c echo.Context, fill func(publicStatus, *statuspage)) error {
-	shared(c, s.linksCache())
-	p, err := s.public(c.Request().Context())
+	v := s.siteOf(c)
+	s.sharedSite(c, v, s.siteLinksCache(v))
+	p, _, err := s.shownOn(c)
 	if err != nil {
 		return err
 	}
 	answer := statuspage{Page: statuspagePage{
-		ID:        pageID,
-		Name:      "Rollcall",
-		URL:       s.baseURL(c) + "/status",
+		ID:        v.id(),
+		Name:      v.name(),
+		URL:       v.base + v.home(),
 		TimeZone:  "Etc/UTC",
 		UpdatedAt: timeOf(&p.at),
 	}}
 	fill(p, &answer)
+	answer.of(v.id())
 	return ok(c, answer)
+}
+
+// of names the page in every part of the answer.
+func (a *statuspage) of(id string) {
+	name := func(components []statuspageComponent) {
+		for i := range components {
+			components[i].PageID = id
+		}
+	}
+	name(a.Components)
+	for i := range a.Incidents {
+		a.Incidents[i].PageID = id
+		name(a.Incidents[i].Components)
+	}
+	for i := range a.Maintenance {
+		a.Maintenance[i].PageID = id
+		name(a.Maintenance[i].Components)
+	}
 }
 
 func indicator(p publicStatus) *statuspageIndicator {
@@ -194,10 +214,7 @@ func (s *Server) statuspageIncidentsOf(c echo.Context, p publicStatus, incidents
 	all := make([]statuspageIncident, 0, len(incidents))
 	for _, i := range incidents {
 		incident := p.statuspageIncident(i)
-		incident.Shortlink = s.baseURL(c) + "/status#" + i.ID
-		if i.Slug != "" {
-			incident.Shortlink = s.baseURL(c) + "/status/" + i.Slug
-		}
+		incident.Shortlink = s.siteOf(c).incident(i)
 		incident.Components = p.componentsOf(p.about(i))
 		all = append(all, incident)
 	}
@@ -266,7 +283,7 @@ func updateOf(incident, name, status, body string, at Time) statuspageUpdate {
 }
 
 func (s *Server) statuspageMaintenances(c echo.Context, p publicStatus) []statuspageMaintenance {
-	all := []statuspageMaintenance{}
+	all, v := []statuspageMaintenance{}, s.siteOf(c)
 	for _, plan := range s.planned(p) {
 		covers := plan.covers
 		if plan.All {
@@ -283,7 +300,7 @@ func (s *Server) statuspageMaintenances(c echo.Context, p publicStatus) []status
 				Name:       plan.Title,
 				Status:     status,
 				Impact:     "maintenance",
-				Shortlink:  s.baseURL(c) + "/status#" + plan.ID,
+				Shortlink:  v.base + v.home() + "#" + plan.ID,
 				PageID:     pageID,
 				CreatedAt:  Time{plan.CreatedAt},
 				StartedAt:  Time{plan.begin},

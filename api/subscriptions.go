@@ -248,7 +248,7 @@ func (s *Server) postSubscription(c echo.Context) error {
 	return answer(c, http.StatusCreated, "application/json", items[0])
 }
 
-// deleteSubscription ends a subscription: a member's own, or to a token any.
+// deleteSubscription ends a subscription: a member's own, or to a token that may change things any.
 func (s *Server) deleteSubscription(c echo.Context) error {
 	if err := s.unsubscribe(c, c.Param("id")); err != nil {
 		return err
@@ -267,6 +267,8 @@ func (s *Server) unsubscribe(c echo.Context, id string) error {
 		if sub.UserID != u.ID {
 			return store.ErrNotFound
 		}
+	} else if !s.role(c).May(editor) {
+		return mayNot(editor)
 	}
 	return s.cfg.Store.DeleteSubscription(ctx, id)
 }

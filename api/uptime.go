@@ -131,18 +131,18 @@ type past struct {
 	endpoint store.Endpoint
 	now      time.Time
 	rollups  map[store.Grain][]store.Rollup
+	begins   map[store.Grain]time.Time // from which on they were read; zero: not at all
 }
 
 // pastOf reads the hours and the days of the windows, each with one query.
 func (s *Server) pastOf(ctx context.Context, e store.Endpoint, ws ...window) (past, error) {
-	p := past{e, time.Now(), map[store.Grain][]store.Rollup{}}
-	begins := map[store.Grain]time.Time{}
+	p := past{e, time.Now(), map[store.Grain][]store.Rollup{}, map[store.Grain]time.Time{}}
 	for _, w := range ws {
-		if from := w.from(p.now); begins[w.grain].IsZero() || from.Before(begins[w.grain]) {
-			begins[w.grain] = from
+		if from := w.from(p.now); p.begins[w.grain].IsZero() || from.Before(p.begins[w.grain]) {
+			p.begins[w.grain] = from
 		}
 	}
-	for grain, from := range begins {
+	for grain, from := range p.begins {
 		var err error
 		if p.rollups[grain], err = s.read.Uptime(ctx, e.ID, grain, from, p.now); err != nil {
 			return p, err

@@ -99,8 +99,24 @@ func (c *conversation) ask(ctx context.Context, q question) answer {
 
 // begun adds the step of q to the result.
 func (c *conversation) begun(q question, watch *stopwatch) answer {
+	c.tellEnded()
 	c.result.Steps = append(c.result.Steps, Step{Name: q.step, Method: q.method, Start: watch.start.Sub(c.started)})
-	return answer{step: len(c.result.Steps) - 1}
+	at := len(c.result.Steps) - 1
+	if c.target.Watch != nil {
+		c.target.Watch(at, c.result.Steps[at], false)
+	}
+	return answer{step: at}
+}
+
+// tellEnded tells whoever watches of the steps that have ended. What is found wrong with an answer is known by the time the
+// next step begins, or the conversation is over.
+func (c *conversation) tellEnded() {
+	if c.target.Watch == nil {
+		return
+	}
+	for ; c.told < len(c.result.Steps); c.told++ {
+		c.target.Watch(c.told, c.result.Steps[c.told], true)
+	}
 }
 
 // pose begins the step of q and writes its message. The answer has a problem when it cannot be written.

@@ -48,6 +48,7 @@ type conversation struct {
 	ended      time.Duration // when the last step that counts ended
 	spokeRPC   bool          // some answer was a well-formed JSON-RPC response
 	notedTLS   bool          // the certificate was judged: one warning of a kind is enough
+	told       int           // how many steps Target.Watch was told the end of
 }
 
 func newConversation(ctx context.Context, p *Prober, t Target) *conversation {

@@ -70,6 +70,11 @@ type Target struct {
 	// TranscriptOf says of a Result, which has no transcript yet, whether its transcript is worth making; nil means that
 	// every one is.
 	TranscriptOf func(Result) bool
+
+	// Watch is told of each step as it happens, by its place in Result.Steps: when it begins, with no more than its name, method
+	// and start, and once more when it has ended; the Result may add to that. It is called by the goroutine that probes, which waits.
+	// Nil: nobody watches.
+	Watch func(at int, s Step, ended bool)
 }
 
 // DefaultTimeout bounds a check whose target names no timeout.

@@ -80,6 +80,7 @@ func (p *Prober) Probe(ctx context.Context, t Target) Result {
 	c.noteCredentials(ctx)
 	c.closeSessions(ctx)
 	c.dropStream()
+	c.tellEnded()
 	if t.TranscriptOf == nil || t.TranscriptOf(c.result) {
 		c.result.Transcript = c.transcript.all()
 	}

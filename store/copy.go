@@ -96,13 +96,25 @@ var CopyTables = []CopyTable{
 	{Name: "maintenances", Columns: columns(
 		texts("id", "title", "text"), times("starts_at", "ends_at"), texts("schedule"), numbers("duration_ms"), flags("everything"),
 		lists("endpoints", "tags"), flags("public"), texts("author"), times("created_at", "updated_at"))},
-	{Name: "users", Columns: columns(texts("id", "name", "name_key", "password_hash", "role"), times("created_at"))},
+	{Name: "status_pages", Columns: columns(
+		texts("id", "slug", "name", "text"), blobs("logo"), texts("logo_type", "accent"), jsons("sections"), texts("domain", "domain_token"),
+		times("domain_proven_at"), texts("password_hash"), flags("hidden"), times("created_at", "updated_at"))},
+	{Name: "users", Columns: columns(
+		texts("id", "name", "name_key", "password_hash", "role"), times("created_at", "disabled_at"), texts("issuer", "subject"))},
 	{Name: "subscriptions", Columns: columns(
 		texts("id", "user_id"), flags("everything"), lists("endpoints", "tags", "severities"), jsons("quiet"), blobs("address_hash"),
 		times("confirmed_at"), blobs("confirm_hash", "manage_hash"), times("created_at"))},
-	{Name: "sessions", Columns: columns(blobs("token_hash"), texts("user_id"), times("created_at", "expires_at"))},
+	{Name: "sessions", Columns: columns(
+		blobs("token_hash"), texts("user_id"), times("created_at", "expires_at"), texts("address", "user_agent"), times("last_seen_at"))},
+	{Name: "invitations", Columns: columns(
+		texts("id"), blobs("hash"), texts("user_id", "name", "role", "author"), times("created_at", "expires_at"))},
+	{Name: "second_factors", Columns: columns(
+		texts("user_id"), blobs("secret"), times("confirmed_at"), integers("last_step"), lists("recovery"), times("created_at"))},
 	{Name: "tokens", Columns: columns(
-		texts("id", "name"), blobs("hash"), texts("role"), times("created_at", "last_used_at", "revoked_at"))},
+		texts("id", "name"), blobs("hash"), texts("role"), times("created_at", "last_used_at", "revoked_at"), lists("scopes"),
+		times("expires_at"))},
+	{Name: "audits", Columns: columns(
+		texts("id"), times("at"), texts("author", "author_kind", "address", "noun", "action", "target", "name"), jsons("changes"))},
 	{Name: "setup_token", Columns: columns(integers("id"), blobs("hash"), times("created_at"))},
 }
 

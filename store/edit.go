@@ -332,5 +332,12 @@ func OnlyFirstUser(users int) error {
 func EnrollToken(t Token, at time.Time) Token {
 	t.ID, t.Name, t.CreatedAt = NewID("tok"), CleanText(t.Name), Stamp(at)
 	t.LastUsedAt, t.RevokedAt = nil, nil
+	if len(t.Scopes) == 0 {
+		t.Scopes = nil
+	}
+	if t.ExpiresAt != nil {
+		expires := Stamp(*t.ExpiresAt)
+		t.ExpiresAt = &expires
+	}
 	return t
 }

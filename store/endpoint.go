@@ -304,11 +304,14 @@ func (e Endpoint) SlugBase() string {
 type EndpointFilter struct {
 	Status     Status
 	Tag        string
-	Name       string // all of the name, without regard to case
-	Query      string // part of the name, slug or URL as it is shown, without regard to case
+	Name       string     // all of the name, without regard to case
+	Query      string     // part of the name, slug or URL as it is shown, without regard to case
+	Kind       probe.Kind // as registered, or what an auto endpoint turned out to be
+	Location   string     // it was probed from there
 	PublicOnly bool
 	IDs        []string // nil does not select
 	Behind     string   // the id of an endpoint that they depend on
+	Slugs      []string // nil does not select
 	Limit      int      // as in PageLimit; negative means all
 	Cursor     string
 }

@@ -116,13 +116,15 @@ const (
 // IncidentFilter selects incidents. Zero members do not select.
 type IncidentFilter struct {
 	EndpointID string // also shared ones that it is, or was, in
-	Status     IncidentStatus
-	Kinds      []IncidentKind
-	Subject    string
-	PublicOnly bool      // manual ones, those of public endpoints, and of chains that a public endpoint is in
-	Since      time.Time // open then, or started since
-	Limit      int
-	Cursor     string
+	// EndpointIDs selects those about any of several endpoints, as EndpointID does about one; nil does not select.
+	EndpointIDs []string
+	Status      IncidentStatus
+	Kinds       []IncidentKind
+	Subject     string
+	PublicOnly  bool      // manual ones, those of public endpoints, and of chains that a public endpoint is in
+	Since       time.Time // open then, or started since
+	Limit       int
+	Cursor      string
 }
 
 // EnrollIncident returns an incident that somebody, or something of ours, raises, with what a database is to keep it under, and

@@ -81,6 +81,7 @@ func (s *Sealer) CheckProof(proof []byte) error {
 type Forgotten struct {
 	Endpoints []string // slugs of those that had headers or options, in order
 	Channels  []string // names of those that had secrets, in order
+	Members   []string // names of those who had a second factor, in order: none is asked for until they set it up again
 }
 
 // WhyForgotten is why a channel is broken whose secrets were forgotten.

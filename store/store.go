@@ -36,6 +36,11 @@ type Store interface {
 	Endpoint(ctx context.Context, slug string) (Overview, error)
 	// Endpoints lists by name, without regard to case, then id.
 	Endpoints(ctx context.Context, f EndpointFilter) (Page[Overview], error)
+	// Index lists all endpoints that f selects, by name, with checks also with what the latest one found; Limit and Cursor of f do
+	// not matter.
+	Index(ctx context.Context, f EndpointFilter, checks bool) ([]Line, error)
+	// Locations lists the locations that endpoints were probed from, or that instances are at, by name.
+	Locations(ctx context.Context) ([]Location, error)
 
 	// Roster lists all endpoints by no more than what tells whether one has to be read again, in no order.
 	Roster(ctx context.Context) ([]Member, error)
@@ -63,9 +68,15 @@ type Store interface {
 	// Uptime returns the hours or days of one endpoint that begin in [from, to), oldest first, then by location, the running
 	// ones included. It reads no checks.
 	Uptime(ctx context.Context, endpointID string, grain Grain, from, to time.Time) ([]Rollup, error)
+	// Rollups returns the hours or days of several endpoints that begin at from or later, the running ones included, by Begin,
+	// endpoint and location. It reads no checks.
+	Rollups(ctx context.Context, endpointIDs []string, grain Grain, from time.Time) ([]Rollup, error)
 	// Counts adds up the verdicts of endpoints in the hours or days that begin at from or later, keyed by endpoint id. It
 	// reads no checks.
 	Counts(ctx context.Context, endpointIDs []string, grain Grain, from time.Time) (map[string]Counts, error)
+	// Latencies merges the latencies of endpoints in the hours or days that begin at from or later, keyed by endpoint id. It
+	// reads no checks.
+	Latencies(ctx context.Context, endpointIDs []string, grain Grain, from time.Time) (map[string]Latencies, error)
 	// Tend makes room for the checks of the days ahead and lets go of what is older than has to be kept; it says how many
 	// partitions (Postgres) or checks (SQLite) went. Days are kept for ever.
 	Tend(ctx context.Context, r Retention) (int, error)
@@ -114,6 +125,16 @@ type Store interface {
 	Maintenance(ctx context.Context, id string) (Maintenance, error)
 	// Maintenances lists those that are not over at a time, the zero time: all, by StartsAt.
 	Maintenances(ctx context.Context, after time.Time) ([]Maintenance, error)
+
+	// CreateStatusPage keeps a valid page; it fills in ID, DomainToken, CreatedAt and UpdatedAt. Conflict when the slug or the domain
+	// is taken, or there are MaxStatusPages already.
+	CreateStatusPage(ctx context.Context, p StatusPage) (StatusPage, error)
+	// UpdateStatusPage works as UpdateEndpoint. See EditStatusPage for what becomes of a proven domain.
+	UpdateStatusPage(ctx context.Context, slug string, change func(*StatusPage) error) (StatusPage, error)
+	DeleteStatusPage(ctx context.Context, slug string) error
+	StatusPage(ctx context.Context, slug string) (StatusPage, error)
+	// StatusPages lists all of them by slug, without logos.
+	StatusPages(ctx context.Context) ([]StatusPage, error)
 
 	// CreateChannel validates and keeps a channel; it fills in ID, CreatedAt and UpdatedAt. Names of channels are unique
 	// without regard to case.
@@ -168,6 +189,9 @@ type Store interface {
 	// PruneSubscriptions removes those never confirmed that were made before a time.
 	PruneSubscriptions(ctx context.Context, before time.Time) (int, error)
 
+	// Sight tells what those who look at some endpoints may want to look at anew: at most MaxSightings of them, by their slugs, of
+	// which some may not be there.
+	Sight(ctx context.Context, slugs []string) (Sight, error)
 	// Tally adds up the checks of an endpoint that started at since or later, at all locations. Those made under maintenance do
 	// not count.
 	Tally(ctx context.Context, endpointID string, since time.Time, under time.Duration) (Tally, error)
@@ -180,16 +204,62 @@ type Store interface {
 	// HasSetupToken reports whether hash is the current setup token.
 	HasSetupToken(ctx context.Context, hash []byte) (bool, error)
 	UserCount(ctx context.Context) (int, error)
+	// Users lists by name, without regard to case.
+	Users(ctx context.Context) ([]User, error)
+	User(ctx context.Context, id string) (User, error)
 	UserByName(ctx context.Context, name string) (User, error) // without regard to case
+	// UserByIdentity finds whom a provider of identities knows by subject.
+	UserByIdentity(ctx context.Context, issuer, subject string) (User, error)
+	// CreateUser validates and keeps a member; it fills in ID and CreatedAt. Conflict when the name, or the identity, is taken.
+	CreateUser(ctx context.Context, u User) (User, error)
+	// UpdateUser works as UpdateEndpoint. ErrLastAdmin when nobody could administer any more. Another password, and being
+	// disabled, end all sessions; being disabled also ends the subscriptions.
+	UpdateUser(ctx context.Context, id string, change func(*User) error) (User, error)
+	// DeleteUser removes a member with sessions and subscriptions; ErrLastAdmin as above.
+	DeleteUser(ctx context.Context, id string) error
+
 	CreateSession(ctx context.Context, s Session) error
-	// Session returns a session that has not expired at now, and its user.
+	// Session returns a session that has not expired at now, and its user; ErrNotFound also when they are disabled.
 	Session(ctx context.Context, tokenHash []byte, now time.Time) (Session, User, error)
+	// SeeSession notes when a session was last seen; nil when there is none.
+	SeeSession(ctx context.Context, tokenHash []byte, at time.Time) error
+	// Sessions lists those of a user that have not expired at now, the one last seen first.
+	Sessions(ctx context.Context, userID string, now time.Time) ([]Session, error)
 	DeleteSession(ctx context.Context, tokenHash []byte) error // nil when there is none
+	// DeleteSessions ends all sessions of a user but the one with the hash keep, nil for none, and says how many.
+	DeleteSessions(ctx context.Context, userID string, keep []byte) (int, error)
+
+	// CreateInvitation keeps a link; it fills in ID and CreatedAt. ErrNotFound when UserID is nobody's. An earlier one that sets
+	// the password of the same user is gone.
+	CreateInvitation(ctx context.Context, i Invitation) (Invitation, error)
+	// Invitations lists those that have not expired at now, newest first.
+	Invitations(ctx context.Context, now time.Time) ([]Invitation, error)
+	// Invitation finds one by its hash that has not expired at now.
+	Invitation(ctx context.Context, hash []byte, now time.Time) (Invitation, error)
+	DeleteInvitation(ctx context.Context, id string) error
+	// AcceptInvitation spends one and returns the member it made, with the name and password of u, or whose password it set,
+	// which ends their sessions. ErrNotFound when it is spent or has expired, Conflict when the name is taken, which spends
+	// nothing.
+	AcceptInvitation(ctx context.Context, hash []byte, now time.Time, u User) (User, error)
+
+	// PutFactor keeps a second factor that waits for its first code, in place of one that waits already; Conflict when one is
+	// confirmed.
+	PutFactor(ctx context.Context, f Factor) (Factor, error)
+	Factor(ctx context.Context, userID string) (Factor, error)
+	// UpdateFactor works as UpdateEndpoint.
+	UpdateFactor(ctx context.Context, userID string, change func(*Factor) error) (Factor, error)
+	DeleteFactor(ctx context.Context, userID string) error
+
 	CreateToken(ctx context.Context, t Token) (Token, error)
-	// UseToken returns the unrevoked token with this hash and notes when it was last used (to the minute).
+	// UseToken returns the token with this hash, unless it is revoked or has expired, and notes when it was last used (to the
+	// minute).
 	UseToken(ctx context.Context, hash []byte, now time.Time) (Token, error)
 	Tokens(ctx context.Context) ([]Token, error) // newest first, revoked ones included
 	RevokeToken(ctx context.Context, id string, now time.Time) error
+
+	// Audits lists the log of changes, newest first. Its lines are written along with every change whose context has an actor:
+	// see WithActor. Tend lets go of what is older than Retention.Audit.
+	Audits(ctx context.Context, f AuditFilter) (Page[Audit], error)
 
 	// Ping reports whether the database answers and its schema is the one this program knows.
 	Ping(ctx context.Context) error
@@ -207,6 +277,7 @@ type Retention struct {
 	Now    time.Time // the days ahead are counted from here
 	Checks time.Time
 	Hours  time.Time
+	Audit  time.Time // lines of the log of changes
 }
 
 // AnnouncedOnce is how long several instances that notice the same thing say it once.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 // file is one static file as it is sent.
 type file struct {
 	body    []byte
+	packed  []byte // as gzip; nil where that is not smaller
 	mime    string
 	version string // of its content, for ETag and address
 }
@@ -42,9 +44,17 @@ func loadAssets() map[string]file {
 		if kind == "" {
 			kind = mime.TypeByExtension(path.Ext(e.Name()))
 		}
-		loaded[e.Name()] = file{body, kind, hex.EncodeToString(sum[:6])}
+		loaded[e.Name()] = file{body, packedFile(body), kind, hex.EncodeToString(sum[:6])}
 	}
 	return loaded
+}
+
+// packedFile returns a file as gzip, nil where that saves nothing.
+func packedFile(body []byte) []byte {
+	if packed := pack(body, gzip.BestCompression); len(packed) < len(body) {
+		return packed
+	}
+	return nil
 }
 
 // asset returns the address of a static file, which changes with its content.
@@ -62,6 +72,7 @@ func ServeStatic(w http.ResponseWriter, r *http.Request, name string) bool {
 	h := w.Header()
 	h.Set("Content-Type", f.mime)
 	h.Set("Etag", `"`+f.version+`"`)
+	h.Add("Vary", "Accept-Encoding")
 	h.Set("Cache-Control", "no-cache")
 	if r.URL.Query().Get("v") == f.version {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
@@ -70,8 +81,13 @@ func ServeStatic(w http.ResponseWriter, r *http.Request, name string) bool {
 		w.WriteHeader(http.StatusNotModified)
 		return true
 	}
+	body := f.body
+	if f.packed != nil && takesGzip(r) {
+		h.Set("Content-Encoding", "gzip")
+		body = f.packed
+	}
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(f.body) // the reader has gone: nobody is left to tell
+		_, _ = w.Write(body) // the reader has gone: nobody is left to tell
 	}
 	return true
 }

@@ -14,6 +14,9 @@ type ChannelsPage struct {
 	Types    []ChannelType // that can be added
 	Form     ChannelForm
 	Problems Problems
+	// What was pasted in place of a form, but for the secret itself.
+	Place        string // where a bot is to speak
+	PasteProblem string // why no channel was made of it
 }
 
 func (ChannelsPage) template() string { return "channels" }

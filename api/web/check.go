@@ -10,6 +10,7 @@ import (
 type CheckPage struct {
 	Frame
 	Slug, Name string // of the endpoint
+	URL        string // likewise, redacted
 	Location   string
 	Scheduled  time.Time
 	Check      Check
@@ -17,6 +18,9 @@ type CheckPage struct {
 }
 
 func (CheckPage) template() string { return "check" }
+
+// Turns is the conversation in the form in which it is shown.
+func (p CheckPage) Turns() []Turn { return Conversation(p.Said, p.URL) }
 
 // Check is one probe as pages show it, kept or only tried.
 type Check struct {
@@ -45,7 +49,7 @@ func (c Check) Decided(s probe.Step) bool { return c.Failure != nil && c.Failure
 const lineWidth = 1000
 
 // Bars places a step's phases on the time line of its check.
-func (c Check) Bars(s probe.Step) []Bar {
+func (c Check) Bars(s probe.Step) []PhaseBar {
 	total := c.Total()
 	if total <= 0 {
 		return nil
@@ -54,19 +58,19 @@ func (c Check) Bars(s probe.Step) []Bar {
 		return max(0, min(1, float64(d)/float64(total))) * lineWidth
 	}
 	phases := PhasesOf(s)
-	bars := make([]Bar, 0, len(phases)+1)
+	bars := make([]PhaseBar, 0, len(phases)+1)
 	at, end := s.Start, s.Start+s.Latency
 	for _, p := range phases {
 		length := min(p.Duration, end-at)
-		bars = append(bars, Bar{p.Name, scale(at), scale(length)})
+		bars = append(bars, PhaseBar{p.Name, scale(at), scale(length)})
 		at += length
 	}
 	// What no phase accounts for: writing the request, waiting between the two.
-	return append(bars, Bar{"other", scale(at), max(2, scale(end-at))})
+	return append(bars, PhaseBar{"other", scale(at), max(2, scale(end-at))})
 }
 
-// Bar is one stretch of a time line, in thousandths of it.
-type Bar struct {
+// PhaseBar is one stretch of a time line, in thousandths of it.
+type PhaseBar struct {
 	Phase    string // closed list; names the CSS class
 	X, Width float64
 }

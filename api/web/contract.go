@@ -7,8 +7,53 @@ import (
 	"github.com/rollcallhq/rollcall/probe"
 )
 
+// ContractsPage lists the tool lists of an MCP server, as it promised them.
+type ContractsPage struct {
+	Frame
+	Slug, Name string // of the endpoint
+	Contracts  []Contract
+	Newest     string // address of the first page, empty on it
+	Older      string // address of the next page, empty on the last
+}
+
+func (ContractsPage) template() string { return "contracts" }
+
+// ContractPage shows one tool list, and how it differs from another.
+type ContractPage struct {
+	Frame
+	Slug, Name string // of the endpoint
+	Contract   Contract
+	Shown      []Tool     // those of Contract, the first ones
+	Others     []Contract // that it can be compared with: of the same key
+	Against    *Contract  // that it is compared with; nil when that is none
+	Compared   bool       // Differences is known
+	// Differences is what changed from the older one of the two to the newer, worst first.
+	Differences []probe.Change
+	Reversed    bool // Against is the newer one
+}
+
+func (ContractPage) template() string { return "contract" }
+
+// Rest is how many tools are not shown.
+func (p ContractPage) Rest() int { return p.Contract.Count - len(p.Shown) }
+
+// Chosen reports whether c is what the tool list is compared with.
+func (p ContractPage) Chosen(c Contract) bool { return p.Against != nil && p.Against.ID == c.ID }
+
+// ByRank are the differences of a rank.
+func (p ContractPage) ByRank(rank string) []probe.Change {
+	var some []probe.Change
+	for _, c := range p.Differences {
+		if string(c.Rank) == rank {
+			some = append(some, c)
+		}
+	}
+	return some
+}
+
 // Contract is a tool list of an MCP server as its endpoint's page shows it.
 type Contract struct {
+	ID           string
 	Key, Hash    string
 	Present      bool // it is what the server promises
 	Since, Until time.Time
@@ -16,6 +61,7 @@ type Contract struct {
 	Count        int
 	Tools        []string // names, the first ones
 	Changes      []probe.Change
+	Link         string // address of its page
 }
 
 // Short is the beginning of the hash, enough to tell two apart.

@@ -15,12 +15,9 @@ type EndpointPage struct {
 	Slug, Name string
 	URL        string // redacted
 	Kind       probe.Kind
-	Schedule   string
-	Timeout    time.Duration
 	Paused     bool
 	Public     bool
 	Tags       []string
-	Channels   []ChannelRow
 
 	Status     store.Status
 	Since      time.Time
@@ -28,37 +25,110 @@ type EndpointPage struct {
 	Confirming int            // checks in a row that disagree with Status
 	Pointing   store.Status   // where those checks point
 	Unsettled  *probe.Failure // what they found
+	Open       *IncidentRow   // the incident about it that is open; nil when there is none
 
-	Checked     time.Time     // when the latest check began; zero when there was none
-	Took        time.Duration // how long that took
-	Last        *Check        // the newest check that is kept; nil when there is none
-	Height      *uint64
-	HeightSince time.Time
+	Checked time.Time // when the latest check began; zero when there was none
+	Took    time.Duration
+	Last    *Check // the newest check that is kept; nil when there is none
 
 	Places []PlaceRow // empty when there is one only
 
 	Windows   []Window
-	Hours     []Slot       // of the last 24 hours, oldest first
-	Latencies []LatencyRow // of the last 24 hours; whole checks first
+	History   History
+	Range     RangeView
+	Latency   LatencyChart
+	Phases    *PhaseChart  // in place of Latency, where that is asked for
+	Latencies []LatencyRow // of what the chart shows; whole checks first
 
 	Checks  []Check
 	Verdict probe.Verdict // only checks with this verdict are listed; empty for all
+	Hour    time.Time     // only checks of this hour are listed; zero for the newest
+	Chips   []RangeLink   // which verdicts can be chosen
+	AnyHour string        // address of the list without Hour
 	Older   string        // address of the page with older checks
 	Newest  string        // address of the first page, empty on it
 
 	Objectives  []ObjectiveView
 	Maintenance *MaintenanceRow // that is under way; nil when none is
 
+	Chain     *ChainView // of a chain node; nil when it is none
 	Incidents []IncidentRow
-	Contracts []Contract // those that hold first, then those before
+	Contracts []Contract // that hold; the rest are on a page of their own
 	Events    []Event
-	Badges    []Snippet
+	Settings  Settings
 }
 
 func (EndpointPage) template() string { return "endpoint" }
 
-// Verdicts are those that the list of checks can be narrowed to.
-func (EndpointPage) Verdicts() []probe.Verdict { return probe.Verdicts() }
+// RangeView says what the chart shows, and leads to what else it can.
+type RangeView struct {
+	From, To time.Time
+	Hours    bool // in buckets of an hour; otherwise of a day in UTC
+	Phases   bool // by phase; otherwise by step
+	Zoomed   bool // it is none of Links
+	Links    []RangeLink
+	Steps    string // address of the same by step
+	Chart    string // and by phase
+}
+
+// RangeLink is one thing that can be chosen.
+type RangeLink struct {
+	Name   string
+	Label  Said
+	Link   string
+	Chosen bool
+}
+
+// FromText and ToText are the ends as fields of a form hold them.
+func (r RangeView) FromText() string { return r.From.UTC().Format("2006-01-02T15:04") }
+
+// ToText is the end.
+func (r RangeView) ToText() string { return r.To.UTC().Format("2006-01-02T15:04") }
+
+// ChainView is the chain that a node serves, as it and its peers here see it.
+type ChainView struct {
+	ID          string
+	Height      *uint64
+	HeightSince time.Time
+	Pace        time.Duration // between two blocks, as measured; zero when that is not known yet
+	Top         uint64        // the highest that any of Heads told of
+	Heads       []HeadRow     // the highest first; this endpoint's own among them
+}
+
+// HeadRow is the newest block of a chain as one endpoint told of it.
+type HeadRow struct {
+	Name   string
+	Own    bool // of the endpoint whose page it is
+	Height uint64
+	Behind uint64 // blocks behind the highest
+	Hash   string
+	Made   time.Time // by the chain's clock; zero when it does not tell
+	Seen   time.Time
+	Forked bool // another one told of another block at the same height
+}
+
+// Short is the beginning of the hash, enough to tell two apart.
+func (r HeadRow) Short() string {
+	const most = 14
+	if runes := []rune(r.Hash); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return r.Hash
+}
+
+// Settings is how an endpoint is watched.
+type Settings struct {
+	Schedule     string
+	Timeout      time.Duration
+	DegradedOver time.Duration // zero: however slow
+	Failures     int           // checks in a row that make an outage
+	Successes    int
+	After        time.Duration
+	Locations    []string // none: all
+	Quorum       int      // zero: the majority
+	Channels     []ChannelRow
+	DependsOn    []EndpointLink
+}
 
 // PlaceRow is an endpoint as seen from one location.
 type PlaceRow struct {
@@ -86,9 +156,13 @@ type LatencyRow struct {
 	P50, P90, P95, P99 float64
 }
 
-// Snippet is text to copy.
-type Snippet struct {
-	ID, Label, Text string
+// Told reports whether there is a failure that tells why the endpoint is as it is.
+func (p EndpointPage) Told() bool {
+	switch p.Status {
+	case store.StatusDown, store.StatusDegraded, store.StatusGated, store.StatusUnknown:
+		return p.Failure != nil
+	}
+	return false
 }
 
 // ExpiresSoon reports whether a certificate runs out within two weeks, which is when somebody should have renewed it.
@@ -117,15 +191,17 @@ type ObjectiveView struct {
 	Attained *float64      // per cent; nil when nothing was measured
 	Left     float64       // per cent of the error budget, below zero when it is overspent
 	Burning  string        // "fast", "slow", or empty
+	Budget   BudgetChart   // empty where a day is all there is
+	Burns    []Burn        // empty while it is not known
 }
 
 // Goal says what is meant to be achieved: "99.9 % of checks good in 30 days".
-func (o ObjectiveView) Goal() string {
-	good := "good"
+func (o ObjectiveView) Goal() Said {
+	target := strconv.FormatFloat(o.Target, 'f', -1, 64)
 	if o.Under > 0 {
-		good = "under " + latency(o.Under)
+		return Say("%s %% of checks under %s in %d days", target, latency(o.Under), o.Days)
 	}
-	return strconv.FormatFloat(o.Target, 'f', -1, 64) + " % of checks " + good + " in " + strconv.Itoa(o.Days) + " " + plural(o.Days, "day", "days")
+	return Say("%s %% of checks good in %d days", target, o.Days)
 }
 
 // Tone is how it stands at a glance.
@@ -141,29 +217,26 @@ func (o ObjectiveView) Tone() string {
 	return "up"
 }
 
-// Width is how much of the bar is filled, in per cent of it.
-func (o ObjectiveView) Width() float64 { return max(0, min(100, o.Left)) }
-
-// Budget says what is left of the error budget.
-func (o ObjectiveView) Budget() string {
+// Said says what is left of the error budget.
+func (o ObjectiveView) Said() Said {
 	switch {
 	case o.Attained == nil:
-		return "nothing measured yet"
+		return Say("nothing measured yet")
 	case o.Left <= -0.5:
-		return "overspent by " + strconv.FormatFloat(-o.Left, 'f', 0, 64) + " %"
+		return Say("overspent by %s %%", strconv.FormatFloat(-o.Left, 'f', 0, 64))
 	case o.Left <= 0:
-		return "nothing left of the error budget"
+		return Say("nothing left of the error budget")
 	}
-	return strconv.FormatFloat(math.Floor(o.Left*10)/10, 'f', -1, 64) + " % of the error budget left"
+	return Say("%s %% of the error budget left", strconv.FormatFloat(math.Floor(o.Left*10)/10, 'f', -1, 64))
 }
 
-// Burns says how fast the budget goes, empty when it lasts: the thresholds are those of the alerts.
-func (o ObjectiveView) Burns() string {
+// Alarm says how fast the budget goes, empty when it lasts: the thresholds are those of the alerts.
+func (o ObjectiveView) Alarm() Said {
 	switch o.Burning {
 	case "":
-		return ""
+		return Said{}
 	case "fast":
-		return "It burns more than 14 times too fast."
+		return Say("It burns more than 14 times too fast.")
 	}
-	return "It burns more than 6 times too fast."
+	return Say("It burns more than 6 times too fast.")
 }

@@ -19,6 +19,7 @@ type FormPage struct {
 	Parents  Picker   // that it stands behind
 	Problems Problems
 	Test     *Check // what a test saw; nil when none was made
+	Proposed []Said // what it made us propose
 }
 
 func (FormPage) template() string { return "form" }
@@ -236,7 +237,8 @@ var labels = map[string]string{
 	"request.params": "Params", "headers": "Headers", "schedule": "Schedule", "timeout": "Timeout",
 	"degraded_over": "Degraded over", "confirm": "Confirmation", "confirm.failures": "Failures",
 	"confirm.successes": "Successes", "confirm.after": "Check again after", "tags": "Tags", "channels": "Channels",
-	"public": "Public", "type": "Type", "user": "Name", "password": "Password",
+	"public": "Public", "type": "Type", "user": "Name", "password": "Password", "old": "Your password",
+	"password_old": "Your password", "role": "Role", "code": "Code", "scopes": "Scopes", "expires_at": "Good until",
 	"request.expect": "Expectation", "request.expect.path": "Path", "request.expect.equals": "Equals",
 	"request.expect.regex": "Matches", "request.expect.cel": "Expression", "chain": "Chain", "chain.id": "Chain",
 	"subscribe": "Subscription", "canary": "Canary", "canary.tool": "Canary tool", "canary.arguments": "Arguments",
@@ -247,11 +249,12 @@ var labels = map[string]string{
 	"escalation": "Escalation", "depends_on": "Stands behind", "objectives": "Objectives",
 	"title": "Title", "text": "Text", "severity": "Severity", "endpoints": "Endpoints", "started_at": "Began", "starts_at": "From",
 	"ends_at": "Until", "duration": "Lasts", "all": "Everything", "act": "This act", "until": "Snooze", "for": "Snooze",
+	"slug": "Address", "logo": "Logo", "accent": "Colour", "sections": "What it shows", "domain": "Domain",
 	"address": "Address", "signing_secret": "Signing secret", "severities": "Severities", "quiet": "Quiet hours", "quiet.zone": "Time zone",
 }
 
 // rowLabels are the lists of which each item is a row of the form, with the words for one.
-var rowLabels = [][2]string{{"headers", "Header"}, {"escalation", "Escalation step"}, {"objectives", "Objective"}}
+var rowLabels = [][2]string{{"headers", "Header"}, {"escalation", "Escalation step"}, {"objectives", "Objective"}, {"sections", "Section"}}
 
 // Label returns the words on the form for a field.
 func (ps Problems) Label(field string) string {

@@ -75,6 +75,9 @@ func join(large string, n int64, unit string) string {
 // latency writes a measured duration with three digits or so, which is all that it is worth.
 func latency(d time.Duration) string { return milliseconds(float64(d) / float64(time.Millisecond)) }
 
+// Measured writes a measured duration as the pages do.
+func Measured(d time.Duration) string { return latency(d) }
+
 // milliseconds writes a number of milliseconds.
 func milliseconds(ms float64) string {
 	switch {

@@ -6,7 +6,9 @@ type LoginPage struct {
 	Name    string // as typed
 	Next    string // address within this service to go on to
 	Problem string // why the last attempt failed, empty on the first
-	Setup   string // how to get an account while nobody has one, empty afterwards
+	// Provider is the host of a provider of identities that people may log in by, at ProviderPath; empty for none.
+	Provider, ProviderPath string
+	Setup                  string // how to get an account while nobody has one, empty afterwards
 }
 
 func (LoginPage) template() string { return "login" }

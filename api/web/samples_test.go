@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"math"
 	"time"
 
 	"github.com/rollcallhq/rollcall/api/web"
@@ -20,13 +21,23 @@ func samples() map[string]web.Page {
 		"overview":            overview(),
 		"overview-calm":       calm(),
 		"overview-empty":      web.OverviewPage{Frame: frame("/"), None: true},
+		"overview-grouped":    grouped(),
+		"bulk":                web.BulkPage{Frame: frame("/"), Slugs: []string{"weather", "search"}, Names: []string{"Weather", "Search tools"}, Back: "/?tag=prod"},
+		"locations":           locations(),
+		"locations-none":      web.LocationsPage{Frame: frame("/locations")},
 		"overview-search":     web.OverviewPage{Frame: frame("/"), Filter: web.OverviewFilter{Query: "zebra", Status: "down", Tag: "prod"}},
 		"endpoint-down":       endpointDown(),
 		"endpoint-up":         endpointUp(),
 		"endpoint-new":        endpointNew(),
+		"endpoint-phases":     phases(),
+		"contracts":           web.ContractsPage{Frame: frame("/"), Slug: "weather", Name: "Weather", Contracts: contracts(), Older: "/endpoints/weather/contracts?cursor=x"},
+		"contract":            contract(),
+		"contract-forgotten":  web.ContractPage{Frame: frame("/"), Slug: "weather", Name: "Weather", Contract: contracts()[2], Against: new(contracts()[1])},
+		"badges":              badges(true, "latency"),
+		"badges-private":      badges(false, "slo"),
 		"confirm":             web.ConfirmPage{Frame: frame("/"), Question: "Delete Weather?", Detail: "Its checks, incidents and uptime go with it. This cannot be undone.", Verb: "Delete Weather", Action: "/endpoints/weather", Back: "/endpoints/weather"},
-		"check":               web.CheckPage{Frame: frame("/"), Slug: "weather", Name: "Weather", Location: "default", Scheduled: before(40 * time.Second), Check: badCheck("chk_1", 40*time.Second), Said: said()},
-		"check-good":          web.CheckPage{Frame: frame("/"), Slug: "weather", Name: "Weather", Location: "default", Scheduled: before(40 * time.Second), Check: goodCheck("chk_1", 40*time.Second)},
+		"check":               web.CheckPage{Frame: frame("/"), Slug: "weather", Name: "Weather", URL: "https://mcp.weather.example/mcp", Location: "default", Scheduled: before(40 * time.Second), Check: badCheck("chk_1", 40*time.Second), Said: said()},
+		"check-good":          web.CheckPage{Frame: frame("/"), Slug: "weather", Name: "Weather", URL: "https://mcp.weather.example/mcp", Location: "default", Scheduled: before(40 * time.Second), Check: goodCheck("chk_1", 40*time.Second)},
 		"form":                form(),
 		"form-mistakes":       formMistakes(),
 		"form-test":           formTest(),
@@ -51,6 +62,19 @@ func samples() map[string]web.Page {
 		"channels-email":      channelsEmail(),
 		"channel":             channel(),
 		"channel-broken":      channelBroken(),
+		"code":                web.CodePage{Frame: web.Frame{Now: now}, Problem: "This code is not right."},
+		"join":                web.JoinPage{Frame: web.Frame{Now: now}, Token: "x", Name: "bob", Usable: true, Problems: web.Problems{{Field: "password", Message: "must have at least 12 characters"}}},
+		"join-reset":          web.JoinPage{Frame: web.Frame{Now: now}, Token: "x", Name: "bob", Usable: true, Resets: true},
+		"join-spent":          web.JoinPage{Frame: web.Frame{Now: now}, Title: "This link does not work", Trouble: "It was used already."},
+		"members":             members(),
+		"account":             account(),
+		"account-enrol":       accountEnrol(),
+		"account-factor":      web.AccountPage{Frame: frame("/account"), HasPassword: true, Sessions: sessions(), FactorSince: new(before(time.Hour)), CodesLeft: 9, Codes: []string{"aaaa-bbbb-cccc-dddd"}},
+		"tokens":              tokensMade(),
+		"tokens-none":         web.TokensPage{Frame: frame("/tokens"), Roles: store.Roles, Form: web.TokenForm{Role: store.RoleViewer}},
+		"audit":               audit(),
+		"audit-none":          web.AuditPage{Frame: frame("/audit"), Author: "nobody"},
+		"login-provider":      web.LoginPage{Frame: web.Frame{Now: now}, Provider: "id.example", ProviderPath: "/login/oidc?next=%2F"},
 		"login":               web.LoginPage{Frame: web.Frame{Now: now, Version: "0.1.0"}},
 		"login-failed":        web.LoginPage{Frame: web.Frame{Now: now}, Name: "ada", Next: "/incidents", Problem: "That name and password do not go together.", Setup: "Nobody has an account here yet. Open the setup link."},
 		"setup":               web.SetupPage{Frame: web.Frame{Now: now}, Token: "setup_x", Name: "ada", Usable: true, Problems: web.Problems{{Field: "password", Message: "is shorter than 12 characters"}}},
@@ -60,6 +84,11 @@ func samples() map[string]web.Page {
 		"status-calm":         statusCalm(),
 		"status-empty":        web.StatusPage{Frame: web.Frame{Now: now}, Overall: store.StatusPending, Heading: "Nothing is published", Feed: "/status/feed.atom"},
 		"status-endpoint":     statusEndpoint(),
+		"status-site":         site(),
+		"status-site-locked":  web.SitePasswordPage{Frame: web.Frame{Now: now, Site: &web.Site{Home: "/p/acme", Locked: true}}, Action: "/p/acme/password", Problem: "The password is wrong."},
+		"status-pages":        statusPages(),
+		"status-page-new":     web.StatusPageFormPage{Frame: frame("/pages"), Sections: []web.SectionForm{{First: true, Last: true, Picker: picker("sections[0].endpoints", "Endpoints")}}},
+		"status-page":         statusPageForm(),
 		"status-announced":    statusAnnounced(),
 		"subscribe-public":    web.SubscribePage{Frame: visitor(), Form: subscribeForm()},
 		"subscribe-mistakes":  subscribeMistakes(),
@@ -71,31 +100,78 @@ func samples() map[string]web.Page {
 }
 
 func frame(section string) web.Frame {
-	return web.Frame{User: "ada", Section: section, Now: now, Version: "0.1.0"}
+	return web.Frame{User: "ada", Role: store.RoleAdmin, Section: section, Now: now, Version: "0.1.0"}
 }
 
 func rpcFailure() *probe.Failure {
 	return &probe.Failure{Step: "tools/list", Class: probe.ClassRPCError, Code: -32603, Message: "Internal error: upstream database timed out"}
 }
 
+// lately fills in the last 24 hours of an endpoint, each with so many per cent of its checks up; less than zero: none was made.
+func lately(page web.EndpointRow, ups ...float64) web.EndpointRow {
+	begin := store.HourOf(now).Add(-23 * time.Hour)
+	for i := range 24 {
+		up, s := 100.0, web.Slot{Begin: begin.Add(time.Duration(i) * time.Hour), Hour: true}
+		if i < len(ups) {
+			up = ups[i]
+		}
+		median := 80 + float64(i*i%17)
+		if s.Missed = up < 0; s.Missed {
+			median = math.NaN()
+		} else {
+			s.Uptime, s.Counts = per(up), store.Counts{Up: 60}
+		}
+		page.Hours, page.Medians = append(page.Hours, s), append(page.Medians, median)
+	}
+	return page
+}
+
+func grouped() web.OverviewPage {
+	page := calm()
+	page.Filter = web.OverviewFilter{Group: web.GroupTag, Order: web.OrderUptime, Kind: "mcp"}
+	page.Page, page.Pages, page.Problems, page.Lost = 2, 3, web.Problems{{Message: "Tick the endpoints first."}}, []string{"ci"}
+	page.Groups = []web.RowGroup{
+		{Name: "prod", Rows: page.Rest[:1], Tallies: map[store.Status]int{store.StatusUp: 12, store.StatusPaused: 1}},
+		{Rows: page.Rest[1:], Tallies: page.Tallies},
+	}
+	return page
+}
+
+func locations() web.LocationsPage {
+	state := func(id string, shards int, live bool) store.InstanceState {
+		return store.InstanceState{ID: id, Shards: shards, Since: before(time.Hour), ExpiresAt: now, Live: live}
+	}
+	at := func(name string, recent int, lag time.Duration, instances ...store.InstanceState) store.Location {
+		return store.Location{Name: name, Endpoints: 12, Recent: recent, CheckedAt: before(time.Minute), Lag: lag, Instances: instances}
+	}
+	return web.LocationsPage{Frame: frame("/locations"), Shards: store.Shards, Locations: []web.LocationRow{
+		{Location: at("ams", 12, 40*time.Millisecond, state("ams-1", 64, true), state("ams-2", 64, true), state("ams-0", 0, false)), Own: true},
+		{Location: at("fra", 12, 9*time.Second, state("fra-1", 128, true))},
+		{Location: at("nyc", 3, 0, state("nyc-1", 128, true)), Offline: "inc_1"},
+		{Location: at("old", 0, 0)},
+	}}
+}
+
 func overview() web.OverviewPage {
 	rows := restRows()
 	return web.OverviewPage{
-		Frame: frame("/"),
+		Frame:   frame("/"),
+		Tallies: map[store.Status]int{store.StatusDown: 2, store.StatusDegraded: 1, store.StatusGated: 1, store.StatusUp: 103, store.StatusPending: 1, store.StatusPaused: 1},
+		Choices: web.OverviewChoices{Tags: []string{"eu", "prod"}, Locations: []string{"ams", "fra"}},
+		Groups:  []web.RowGroup{{Rows: rows}}, Unshown: 3, Page: 1, Pages: 2,
 		Attention: []web.EndpointRow{
-			{Slug: "weather", Name: "Weather", Host: "mcp.weather.example", Kind: probe.KindMCP, Status: store.StatusDown, Since: before(12 * time.Minute), Failure: rpcFailure(), Maintained: true, Latency: 214 * time.Millisecond, Checked: before(9 * time.Second), Uptime: per(99.16), Tags: []string{"prod"}},
+			lately(web.EndpointRow{Slug: "weather", Name: "Weather", Host: "mcp.weather.example", Kind: probe.KindMCP, Status: store.StatusDown, Since: before(12 * time.Minute), Failure: rpcFailure(), Maintained: true, Latency: 214 * time.Millisecond, Checked: before(9 * time.Second), Uptime: per(99.16), Tags: []string{"prod"}}, 100, 99.5, 92, 80, -1, -1, 0),
 			{Slug: "anvil", Name: "Base archive node", Host: "rpc.base.internal:8545", Kind: probe.KindEVM, Status: store.StatusDown, Since: before(3 * time.Hour), Failure: &probe.Failure{Step: "eth_blockNumber", Class: probe.ClassTimeout, Message: "no first byte after 15s"}, Latency: 15 * time.Second, Checked: before(31 * time.Second), Uptime: per(87.5)},
 			{Slug: "search", Name: "Search tools", Host: "search.example", Kind: probe.KindMCP, Status: store.StatusDegraded, Since: before(26 * time.Hour), Failure: &probe.Failure{Step: "tools/list", Class: probe.ClassSlow, Message: "6.2s, more than the 5s allowed"}, Latency: 6200 * time.Millisecond, Checked: before(50 * time.Second), Uptime: per(100), Tags: []string{"prod", "eu"}},
 			{Slug: "billing", Name: "Billing", Host: "billing.example", Kind: probe.KindMCP, Status: store.StatusGated, Since: before(48 * time.Hour), Failure: &probe.Failure{Step: "initialize", Class: probe.ClassCredentialRejected, Code: 401, Message: "token expired"}, Latency: 88 * time.Millisecond, Checked: before(20 * time.Second)},
 		},
 		Rest: rows,
-		Next: "/?cursor=abc",
 	}
 }
 
 func restRows() []web.EndpointRow {
 	return []web.EndpointRow{
-		{Slug: "ci", Name: "CI tools", Host: "ci.example", Kind: probe.KindMCP, Status: store.StatusUp, Latency: 84 * time.Millisecond, Checked: before(12 * time.Second), Uptime: per(100), Tags: []string{"prod"}},
+		lately(web.EndpointRow{Slug: "ci", Name: "CI tools", Host: "ci.example", Kind: probe.KindMCP, Status: store.StatusUp, Latency: 84 * time.Millisecond, Checked: before(12 * time.Second), Uptime: per(100), Tags: []string{"prod"}}),
 		{Slug: "docs", Name: "Docs search", Host: "docs.example", Kind: probe.KindMCP, Status: store.StatusUp, Latency: 1240 * time.Millisecond, Checked: before(44 * time.Second), Uptime: per(99.996)},
 		{Slug: "eth", Name: "Ethereum mainnet", Host: "eth.rpc.example", Kind: probe.KindEVM, Status: store.StatusUp, Latency: 6400 * time.Microsecond, Checked: before(3 * time.Second), Uptime: per(99.93)},
 		{Slug: "fresh", Name: "Fresh", Host: "fresh.example", Kind: probe.KindAuto, Status: store.StatusPending},
@@ -104,7 +180,11 @@ func restRows() []web.EndpointRow {
 }
 
 func calm() web.OverviewPage {
-	return web.OverviewPage{Frame: frame("/"), Rest: restRows()}
+	rows := restRows()
+	return web.OverviewPage{
+		Frame: frame("/"), Rest: rows, Groups: []web.RowGroup{{Rows: rows}}, Page: 1, Pages: 1,
+		Tallies: map[store.Status]int{store.StatusUp: 3, store.StatusPending: 1, store.StatusPaused: 1},
+	}
 }
 
 func goodCheck(id string, ago time.Duration) web.Check {
@@ -144,32 +224,123 @@ func windows() []web.Window {
 	}
 }
 
-func badges() []web.Snippet {
-	return []web.Snippet{
-		{ID: "badge-markdown", Label: "Markdown", Text: "[![Weather](https://up.example/badge/weather/status.svg)](https://up.example/status/weather)"},
-		{ID: "badge-html", Label: "HTML", Text: `<a href="https://up.example/status/weather"><img src="https://up.example/badge/weather/status.svg" alt="Weather"></a>`},
-	}
-}
-
 func endpointDown() web.EndpointPage {
 	last := badCheck("chk_9", 9*time.Second)
-	height := uint64(20831387)
+	incident := openIncident()
 	return web.EndpointPage{
-		Frame: frame("/"), Slug: "weather", Name: "Weather", URL: "https://mcp.weather.example/mcp?key=…", Kind: probe.KindAuto,
-		Schedule: "@every 60s", Timeout: 15 * time.Second, Tags: []string{"prod"}, Channels: channelRows(),
-		Status: store.StatusDown, Since: before(12 * time.Minute), Failure: rpcFailure(),
+		Frame: frame("/"), Slug: "weather", Name: "Weather", URL: "https://mcp.weather.example/mcp?key=…", Kind: probe.KindAuto, Tags: []string{"prod"},
+		Status: store.StatusDown, Since: before(12 * time.Minute), Failure: rpcFailure(), Open: &incident,
 		Confirming: 1, Pointing: store.StatusGated, Unsettled: &probe.Failure{Step: "initialize", Class: probe.ClassAuthRequired, Code: 401},
-		Last: &last, Checked: last.StartedAt, Took: last.Duration, Height: &height, HeightSince: before(42 * time.Second),
+		Last: &last, Checked: last.StartedAt, Took: last.Duration,
 		Places:    places(),
-		Windows:   windows(),
-		Hours:     hours(),
+		Windows:   append(windows(), web.Window{Label: "365 days", Uptime: per(99.97), Coverage: 100}),
+		History:   past90(),
+		Range:     ranges(),
+		Latency:   latencyChart(),
 		Latencies: latencies(),
 		Checks:    []web.Check{from("fra", last), from("fra", badCheck("chk_8", 69*time.Second)), from("ams", goodCheck("chk_7", 129*time.Second)), from("ams", goodCheck("chk_6", 189*time.Second))},
 		Verdict:   probe.Down, Older: "/endpoints/weather?cursor=x", Newest: "/endpoints/weather",
-		Incidents: []web.IncidentRow{openIncident(), resolvedIncident()}, Badges: badges(),
-		Contracts:  contracts(),
+		Chips:     []web.RangeLink{{Label: web.Say("All"), Link: "/endpoints/weather#checks"}, {Label: web.Say("Down"), Link: "/endpoints/weather?verdict=down#checks", Chosen: true}},
+		Incidents: []web.IncidentRow{openIncident(), resolvedIncident()},
+		Contracts: contracts()[:2], Chain: chainView(),
 		Objectives: objectives(), Maintenance: new(maintained()),
-		Events: []web.Event{{At: before(30 * time.Hour), Severity: "breaking", Title: "The tool list changed (1 breaking, 1 harmless)"}},
+		Events:   []web.Event{{At: before(30 * time.Hour), Severity: "breaking", Title: "The tool list changed (1 breaking, 1 harmless)"}},
+		Settings: settings(),
+	}
+}
+
+func settings() web.Settings {
+	return web.Settings{
+		Schedule: "@every 60s", Timeout: 15 * time.Second, DegradedOver: 5 * time.Second, Failures: 2, Successes: 1, After: 5 * time.Second,
+		Locations: []string{"ams", "fra"}, Quorum: 2, Channels: channelRows(), DependsOn: []web.EndpointLink{{Slug: "gate", Name: "Gateway", Status: store.StatusUp}},
+	}
+}
+
+func chainView() *web.ChainView {
+	height := uint64(20831387)
+	return &web.ChainView{ID: "1", Height: &height, HeightSince: before(42 * time.Second), Pace: 12100 * time.Millisecond, Top: 20831390, Heads: []web.HeadRow{
+		{Name: "Ethereum mainnet", Height: 20831390, Hash: "0xa1b2c3d4e5f60718293a4b5c6d7e8f90", Made: before(9 * time.Second), Seen: before(3 * time.Second)},
+		{Name: "Weather", Own: true, Height: 20831387, Behind: 3, Hash: "0xffb2c3d4e5f60718293a4b5c6d7e8f90", Forked: true, Seen: before(4 * time.Second)},
+	}}
+}
+
+func ranges() web.RangeView {
+	return web.RangeView{
+		From: before(24 * time.Hour), To: now, Hours: true, Zoomed: true, Steps: "/endpoints/weather#latency", Chart: "/endpoints/weather?by=phase#latency",
+		Links: []web.RangeLink{{Name: "24h", Label: web.Say("24 hours"), Link: "/endpoints/weather#latency", Chosen: true}, {Name: "7d", Label: web.Say("%d days", 7), Link: "/endpoints/weather?range=7d#latency"}},
+	}
+}
+
+func past90() web.History {
+	h := web.History{Hours: hours(), Day: before(72 * time.Hour).Truncate(24 * time.Hour), Earlier: "/endpoints/weather?day=2026-11-17#hours", Later: "/endpoints/weather?day=2026-11-19#hours", Close: "/endpoints/weather#hours"}
+	for i := range 90 {
+		day := now.Truncate(24*time.Hour).AddDate(0, 0, i-89)
+		slot := web.Slot{Begin: day, Uptime: per(100), Counts: store.Counts{Up: 1440}, Link: "/endpoints/weather?day=" + day.Format("2006-01-02") + "#hours"}
+		switch {
+		case i < 20:
+			slot = web.Slot{Begin: day, Before: true}
+		case i == 41:
+			slot.Uptime, slot.Counts, slot.Incidents = per(93.2), store.Counts{Up: 1340, Down: 100, Degraded: 4}, 2
+		case i == 60:
+			slot.Uptime, slot.Counts, slot.Missed = nil, store.Counts{}, true
+		case i == 86:
+			slot.Chosen = true
+		}
+		h.Days = append(h.Days, slot)
+	}
+	h.Hours[20].Link = "/endpoints/weather?hour=2026-11-20T23#checks"
+	return h
+}
+
+func latencyChart() web.LatencyChart {
+	c := web.LatencyChart{Hourly: true, Steps: []string{"initialize", "initialized", "tools/list"}, Base: "/endpoints/weather#latency"}
+	for i := range 25 {
+		b := web.Bucket{Begin: now.Truncate(time.Hour).Add(time.Duration(i-24) * time.Hour), Counts: store.Counts{Up: 60}}
+		wave := float64(i % 7)
+		b.Whole = &web.Percentiles{P50: 84 + wave, P90: 120 + 3*wave, P95: 160 + 4*wave, P99: 300 + 20*wave}
+		b.Steps = []float64{52 + wave, 9, 19}
+		switch i {
+		case 3:
+			b.Whole, b.Steps, b.Counts, b.Missed = nil, nil, store.Counts{}, true
+		case 11:
+			b.Whole.P99 = 12400
+		case 17:
+			b.Whole, b.Steps, b.Counts = nil, nil, store.Counts{Down: 60}
+		}
+		c.Buckets = append(c.Buckets, b)
+	}
+	c.Marks = []web.Mark{
+		{Kind: "incident", Begin: before(8 * time.Hour), End: before(6 * time.Hour), Title: "Weather was down for 2 h", Link: "/incidents/inc_1", Tone: "down"},
+		{Kind: "maintenance", Begin: before(20 * time.Hour), End: before(19 * time.Hour), Title: "Bigger disks", Link: "/maintenance/mnt_1"},
+		{Kind: "contract", Begin: before(14 * time.Hour), End: before(14 * time.Hour), Title: "The tool list changed", Link: "/endpoints/weather/contracts", Tone: "breaking"},
+	}
+	return c
+}
+
+func phases() web.EndpointPage {
+	p := endpointUp()
+	p.Range.Phases = true
+	chart := web.PhaseChart{Slug: "weather"}
+	for i := range 40 {
+		check := goodCheck("chk_1", time.Duration(40-i)*time.Minute)
+		if i%17 == 16 {
+			check = badCheck("chk_1", time.Duration(40-i)*time.Minute)
+		}
+		chart.Checks = append(chart.Checks, check)
+	}
+	p.Phases = &chart
+	return p
+}
+
+func toolList() []byte {
+	return []byte(`[{"annotations":{"readOnlyHint":true,"openWorldHint":true},"description":"Tells the weather of the days to come.\nOf one place at a time.","inputSchema":{"$defs":{"Place":{"properties":{"lat":{"type":"number","minimum":-90,"maximum":90},"lon":{"type":"number"}},"required":["lat","lon"],"type":"object"}},"properties":{"days":{"default":3,"description":"How many days.","maximum":14,"minimum":1,"type":"integer"},"place":{"$ref":"#/$defs/Place"},"units":{"enum":["metric","imperial"],"type":"string"},"tags":{"items":{"type":"string"},"type":"array"}},"required":["place"],"type":"object"},"name":"forecast","outputSchema":{"properties":{"days":{"items":{"properties":{"high":{"type":["number","null"]}},"type":"object"},"type":"array"}},"type":"object"},"title":"Forecast"},{"inputSchema":{"type":"object"},"name":"alerts"}]`)
+}
+
+func contract() web.ContractPage {
+	tools, _, _ := web.ToolsOf(toolList())
+	c := contracts()
+	return web.ContractPage{
+		Frame: frame("/"), Slug: "weather", Name: "Weather", Contract: c[0], Shown: tools, Others: c[2:], Against: &c[2], Compared: true, Differences: c[0].Changes,
 	}
 }
 
@@ -200,15 +371,15 @@ func hours() []web.Slot {
 func contracts() []web.Contract {
 	return []web.Contract{
 		{
-			Key: "legacy", Hash: "sha256:0f343b0931126a20f133d67c2b018a3b", Present: true, Since: before(30 * time.Hour), Until: before(9 * time.Second),
+			ID: "con_3", Link: "/endpoints/weather/contracts/con_3", Key: "legacy", Hash: "sha256:0f343b0931126a20f133d67c2b018a3b", Present: true, Since: before(30 * time.Hour), Until: before(9 * time.Second),
 			Known: true, Count: 3, Tools: []string{"alerts", "forecast"},
 			Changes: []probe.Change{
 				{Rank: probe.RankBreaking, Kind: probe.ToolRemoved, Tool: "radar", Message: "the tool is gone"},
 				{Rank: probe.RankInfo, Kind: probe.OptionalAdded, Tool: "alerts", Path: "/inputSchema/properties/region", Message: "an argument that may be given"},
 			},
 		},
-		{Key: "modern", Hash: "sha256:9c", Present: true, Since: before(40 * time.Hour), Until: before(30 * time.Hour)},
-		{Key: "legacy", Hash: "sha256:4bf5122f344554c53bde2ebb8cd2b7e3", Since: before(50 * time.Hour), Until: before(30 * time.Hour)},
+		{ID: "con_2", Link: "/endpoints/weather/contracts/con_2", Key: "modern", Hash: "sha256:9c", Present: true, Since: before(40 * time.Hour), Until: before(30 * time.Hour)},
+		{ID: "con_1", Link: "/endpoints/weather/contracts/con_1", Key: "legacy", Hash: "sha256:4bf5122f344554c53bde2ebb8cd2b7e3", Since: before(50 * time.Hour), Until: before(30 * time.Hour)},
 	}
 }
 
@@ -239,8 +410,8 @@ func endpointUp() web.EndpointPage {
 
 func endpointNew() web.EndpointPage {
 	return web.EndpointPage{
-		Frame: frame("/"), Slug: "fresh", Name: "Fresh", URL: "https://fresh.example/mcp", Kind: probe.KindAuto, Schedule: "@hourly",
-		Timeout: 15 * time.Second, Status: store.StatusPending, Windows: []web.Window{{Label: "24 hours"}, {Label: "7 days"}, {Label: "30 days"}, {Label: "90 days"}}, Badges: badges(),
+		Frame: frame("/"), Slug: "fresh", Name: "Fresh", URL: "https://fresh.example/mcp", Kind: probe.KindAuto,
+		History: web.History{Days: []web.Slot{{Begin: now.Truncate(24 * time.Hour)}}, Hours: hours()[:1]}, Latency: web.LatencyChart{Hourly: true, Buckets: []web.Bucket{{Begin: now.Truncate(time.Hour)}}}, Settings: web.Settings{Schedule: "@hourly", Timeout: 15 * time.Second, Failures: 1, Successes: 1}, Status: store.StatusPending, Windows: []web.Window{{Label: "24 hours"}, {Label: "7 days"}, {Label: "30 days"}, {Label: "90 days"}},
 	}
 }
 
@@ -492,7 +663,7 @@ func subscribe() web.SubscriptionsPage {
 
 func objectives() []web.ObjectiveView {
 	return []web.ObjectiveView{
-		{Name: "availability", Target: 99.9, Days: 30, Attained: per(99.96), Left: 61.4},
+		{Name: "availability", Target: 99.9, Days: 30, Attained: per(99.96), Left: 61.4, Budget: web.BudgetChart{{Day: before(48 * time.Hour), Left: 100}, {Day: before(24 * time.Hour), Left: 61.4}, {Day: now, Left: 61.4}}, Burns: []web.Burn{{Over: "1h", Rate: 0.4, Limit: 14.4}, {Over: "5m", Rate: 31, Limit: 14.4}}},
 		{Name: "fast", Target: 95, Days: 7, Under: 800 * time.Millisecond, Attained: per(94.2), Left: -16, Burning: "fast"},
 		{Name: "slow", Target: 99, Days: 1, Attained: per(99.9), Left: 90, Burning: "slow"},
 		{Name: "fresh", Target: 99, Days: 90},
@@ -596,17 +767,50 @@ func deliveries() *web.DeliveryLog {
 
 func status() web.StatusPage {
 	end := before(26 * time.Hour)
+	rows := []web.PublicRow{
+		{Slug: "weather", Path: "/status/weather", Name: "Weather", Status: store.StatusDown, Uptime: per(99.91), Days: days90()},
+		{Slug: "ci", Path: "/status/ci", Name: "CI tools", Status: store.StatusUp, Uptime: per(100)},
+		{Slug: "docs", Path: "/status/docs", Name: "Docs search", Status: store.StatusUp, Uptime: per(99.996)},
+		{Slug: "search", Path: "/status/search", Name: "Search tools", Status: store.StatusDegraded, Uptime: per(98.2)},
+		{Slug: "fresh", Path: "/status/fresh", Name: "Fresh", Status: store.StatusPending},
+	}
 	return web.StatusPage{
-		Frame: web.Frame{Now: now, Version: "0.1.0", Section: "/status"}, Overall: store.StatusDown, Heading: "Partial outage", Feed: "/status/feed.atom",
-		Endpoints: []web.PublicRow{
-			{Slug: "weather", Name: "Weather", Status: store.StatusDown, Uptime: per(99.91)},
-			{Slug: "ci", Name: "CI tools", Status: store.StatusUp, Uptime: per(100)},
-			{Slug: "docs", Name: "Docs search", Status: store.StatusUp, Uptime: per(99.996)},
-			{Slug: "search", Name: "Search tools", Status: store.StatusDegraded, Uptime: per(98.2)},
-			{Slug: "fresh", Name: "Fresh", Status: store.StatusPending},
-		},
+		Frame: web.Frame{Now: now, Version: "0.1.0", Section: "/status"}, Overall: store.StatusDown, Heading: "Partial outage",
+		Meta: web.Meta{Title: "Partial outage", Description: web.Say("%d of %d services are up.", 2, 5), Name: "Rollcall", URL: "https://rollcall.example/status"},
+		Feed: "/status/feed.atom", JSONFeed: "/status/feed.json", LLMs: "/llms.txt",
+		Endpoints: rows, Sections: []web.PublicSection{{Rows: rows}},
 		Open:   []web.PublicIncident{{ID: "inc_2", Kind: store.IncidentEndpoint, Severity: store.StatusDown, Name: "Weather", StartedAt: before(12 * time.Minute)}},
 		Recent: []web.PublicIncident{{ID: "inc_1", Kind: store.IncidentEndpoint, Severity: store.StatusDown, Name: "Weather", StartedAt: before(27 * time.Hour), ResolvedAt: &end}},
+	}
+}
+
+// site is one of several status pages.
+func site() web.StatusPage {
+	p := status()
+	p.Site = &web.Site{Name: "ACME", Home: "/p/acme", Logo: "/p/acme/logo?v=1", Accent: "/p/acme/accent.css?v=1"}
+	p.Text, p.Meta.Hidden = "How our services are.", true
+	p.Sections = []web.PublicSection{{Title: "Tools", Rows: p.Endpoints[:2]}, {Title: "Rest", Rows: p.Endpoints[2:]}, {Title: "Nothing"}}
+	return p
+}
+
+func statusPages() web.StatusPagesPage {
+	return web.StatusPagesPage{Frame: frame("/pages"), Pages: []web.StatusPageRow{
+		{Slug: "acme", Name: "ACME", Domain: "status.acme.example", Proven: true, Sections: 2, Updated: before(3 * time.Hour)},
+		{Slug: "beta", Name: "Beta", Domain: "beta.example", Locked: true, Hidden: true, Updated: before(72 * time.Hour)},
+	}}
+}
+
+func statusPageForm() web.StatusPageFormPage {
+	seen := before(2 * time.Hour)
+	return web.StatusPageFormPage{
+		Frame: frame("/pages"), Slug: "acme", Name: "ACME", Locked: true, HasLogo: true, Domains: true,
+		Form: web.StatusPageForm{Name: "ACME", Text: "How we are.", Accent: "#17604f", Domain: "status.acme.example", Locked: true, Password: "s3cret"},
+		Sections: []web.SectionForm{
+			{Title: "Tools", Tags: "prod", First: true, Picker: picker("sections[0].endpoints", "Endpoints")},
+			{N: 1, Last: true, Picker: picker("sections[1].endpoints", "Endpoints")},
+		},
+		Domain:   &web.DomainCheck{Domain: "status.acme.example", Record: "_rollcall.status.acme.example", Text: "rollcall=token", ProvenAt: &seen},
+		Problems: web.Problems{{Field: "name", Message: "is required"}, {Field: "sections[0].title", Message: "holds control characters"}, {Field: "domain", Message: "is taken already"}},
 	}
 }
 
@@ -614,7 +818,8 @@ func visitor() web.Frame { return web.Frame{Now: now, Version: "0.1.0", Section:
 
 func subscribeForm() web.SubscribeForm {
 	return web.SubscribeForm{
-		Types: []web.Tick{{Value: "email", Label: "Email", On: true}, {Value: "webhook", Label: "Webhook"}, {Value: "slack", Label: "Slack webhook"}},
+		Action: "/status/subscribe",
+		Types:  []web.Tick{{Value: "email", Label: "Email", On: true}, {Value: "webhook", Label: "Webhook"}, {Value: "slack", Label: "Slack webhook"}},
 		About: web.SubscribeAbout{
 			All:       true,
 			Endpoints: []web.PickOption{{Slug: "weather", Name: "Weather"}, {Slug: "ci", Name: "CI tools"}, {Slug: "docs", Name: "Docs search"}},
@@ -643,7 +848,7 @@ func statusAnnounced() web.StatusPage {
 	p.Endpoints[1].Maintained = true
 	p.Open = append(p.Open, web.PublicIncident{
 		ID: "inc_8", Kind: store.IncidentManual, Name: "Payments are slow", Severity: store.StatusGated, StartedAt: before(3 * time.Hour),
-		Endpoints: []web.EndpointLink{{Slug: "ci", Name: "CI tools"}, {Slug: "docs", Name: "Docs search"}},
+		Endpoints: []web.PublicLink{{Path: "/status/ci", Name: "CI tools"}, {Path: "/status/docs", Name: "Docs search"}},
 		Updates: []web.PublicUpdate{
 			{Kind: store.EntryComment, At: before(time.Hour), Text: "We have found it: a queue that nobody empties.\nIt is being emptied."},
 			{Kind: store.EntryOpened, At: before(3 * time.Hour), Text: "Some payments take minutes."},
@@ -651,7 +856,7 @@ func statusAnnounced() web.StatusPage {
 	})
 	p.Recent = append(p.Recent, web.PublicIncident{ID: "inc_9", Kind: store.IncidentEndpoint, Name: "Old gateway", Severity: store.StatusUnknown, StartedAt: before(5 * time.Hour), ResolvedAt: &end, Paused: true})
 	p.Plans = []web.PublicPlan{
-		{ID: "mnt_1", Title: "Bigger disks", Text: "Short breaks are possible.", Begin: before(10 * time.Minute), End: now.Add(50 * time.Minute), Active: true, Endpoints: []web.EndpointLink{{Slug: "ci", Name: "CI tools"}}},
+		{ID: "mnt_1", Title: "Bigger disks", Text: "Short breaks are possible.", Begin: before(10 * time.Minute), End: now.Add(50 * time.Minute), Active: true, Endpoints: []web.PublicLink{{Path: "/status/ci", Name: "CI tools"}}},
 		{ID: "mnt_2", Title: "Sunday's updates", Begin: now.Add(30 * time.Hour), End: now.Add(31 * time.Hour), Recurs: true, All: true},
 	}
 	return p
@@ -663,7 +868,8 @@ func statusCalm() web.StatusPage {
 	return p
 }
 
-func statusEndpoint() web.StatusEndpointPage {
+// days90 are the days of an endpoint of every level.
+func days90() []web.Slot {
 	var days []web.Slot
 	for i := range 90 {
 		d := web.Slot{Begin: before(time.Duration(89-i) * 24 * time.Hour), Uptime: per(100), Counts: store.Counts{Up: 1440}}
@@ -683,10 +889,34 @@ func statusEndpoint() web.StatusEndpointPage {
 		}
 		days = append(days, d)
 	}
+	return days
+}
+
+func statusEndpoint() web.StatusEndpointPage {
+	days := days90()
 	return web.StatusEndpointPage{
 		Frame: web.Frame{Now: now, Version: "0.1.0"}, Endpoint: web.PublicRow{Slug: "weather", Name: "Weather", Status: store.StatusDown, Since: before(12 * time.Minute)},
 		Places:  []web.PlaceRow{{Location: "ams", Status: store.StatusUp, Since: before(300 * time.Hour)}, {Location: "fra", Status: store.StatusDown, Since: before(12 * time.Minute)}, {Location: "lon", Status: store.StatusPending}},
 		Windows: windows(), Days: days, Incidents: statusAnnounced().Open, Plans: statusAnnounced().Plans[:1],
 		Subscribe: "/status/subscribe?endpoint=weather", Feed: "/status/feed.atom",
 	}
+}
+
+func badges(public bool, kind string) web.BadgesPage {
+	p := web.BadgesPage{
+		Frame: frame("/"), Slug: "weather", Name: "Weather", Public: public,
+		Form:    web.BadgeForm{Kind: kind, Window: "24h", Quantile: "p95", Style: "flat", Theme: "auto", Label: "Weather"},
+		Picture: "/badge/weather/latency.svg?theme=auto", Height: 20,
+		Kinds:   []string{"status", "uptime", "latency", "slo", "protocol", "tools", "height"},
+		Windows: []string{"1h", "24h", "7d", "30d", "90d", "365d"}, Quantiles: []string{"p50", "p90", "p95", "p99"},
+		Styles: []string{"flat", "flat-square", "for-the-badge"}, Themes: []string{"light", "dark", "auto"},
+		Snippets: []web.BadgeSnippet{
+			{ID: "badge-markdown", Label: "Markdown", Rows: 2, Text: "[![Weather](https://up.example/badge/weather/latency.svg?theme=auto)](https://up.example/status/weather)"},
+			{ID: "badge-url", Label: "URL", Rows: 1, Text: "https://up.example/badge/weather/latency.svg?theme=auto"},
+		},
+	}
+	if public {
+		p.Objectives = []string{"availability"}
+	}
+	return p
 }

@@ -16,6 +16,49 @@ type Slot struct {
 	Counts store.Counts
 	Missed bool // checks were due and none was made
 	Before bool // the endpoint was not registered yet
+	// What only the page of an endpoint knows.
+	Incidents int    // that were open at some time in it
+	Link      string // address of what is in it; empty when nothing can be
+	Chosen    bool   // that is what the page shows
+}
+
+// History is the past of an endpoint as its page shows it: days, the hours of one of them or the last 24, and the checks of one hour
+// in the list of checks.
+type History struct {
+	Days  []Slot
+	Hours []Slot
+	Day   time.Time // whose hours Hours are; zero: the last 24
+	// Addresses of the days around Day, and of the page without it; empty where there is none.
+	Earlier, Later, Close string
+}
+
+// Slots are some hours or days in a row.
+type Slots []Slot
+
+// First is the oldest of slots, of which there is one at least.
+func (s Slots) First() Slot { return s[0] }
+
+// Last is the newest.
+func (s Slots) Last() Slot { return s[len(s)-1] }
+
+// DayBars and HourBars are what is drawn of each.
+func (h History) DayBars() Slots { return h.Days }
+
+// HourBars are the hours.
+func (h History) HourBars() Slots { return h.Hours }
+
+// Total is what the hours that are shown add up to.
+func (h History) Total() Slot {
+	sum := Slot{Begin: h.Day}
+	for _, s := range h.Hours {
+		sum.Counts = sum.Counts.Plus(s.Counts)
+		sum.Missed = sum.Missed || s.Missed
+	}
+	sum.Missed = sum.Missed && sum.Counts.Total() == 0
+	if percent, measured := sum.Counts.Uptime(); measured {
+		sum.Uptime = &percent
+	}
+	return sum
 }
 
 // Level puts a slot into one of a few classes, told apart by height and pattern as well as by colour.
@@ -45,22 +88,35 @@ func (s Slot) When() string {
 	return day(s.Begin)
 }
 
-// What says in words how a slot was.
-func (s Slot) What() string {
+// Parts say how a slot was, each of them in a few words.
+func (s Slot) Parts() []Said {
+	var parts []Said
 	switch {
 	case s.Missed:
-		return "not measured"
+		parts = append(parts, Say("not measured"))
 	case s.Counts.Total() == 0 && s.Before:
-		return "not watched yet"
+		parts = append(parts, Say("not watched yet"))
 	case s.Counts.Total() == 0:
-		return "nothing was due"
-	}
-	words := []string{"no check could tell"}
-	if s.Uptime != nil {
-		words = []string{percent(s.Uptime) + " up"}
+		parts = append(parts, Say("nothing was due"))
+	case s.Uptime == nil:
+		parts = append(parts, Say("no check could tell"))
+	default:
+		parts = append(parts, Say("%s up", percent(s.Uptime)))
 	}
 	if n := s.Counts.Degraded; n > 0 {
-		words = append(words, fmt.Sprintf("%d degraded %s", n, plural(n, "check", "checks")))
+		parts = append(parts, Say(plural(n, "%d degraded check", "%d degraded checks"), n))
+	}
+	if n := s.Incidents; n > 0 {
+		parts = append(parts, Say(plural(n, "%d incident", "%d incidents"), n))
+	}
+	return parts
+}
+
+// What says in words how a slot was.
+func (s Slot) What() string {
+	words := make([]string, 0, 3)
+	for _, part := range s.Parts() {
+		words = append(words, fmt.Sprintf(part.Key, part.Args...))
 	}
 	return strings.Join(words, ", ")
 }

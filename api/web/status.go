@@ -6,30 +6,74 @@ import (
 	"github.com/rollcallhq/rollcall/store"
 )
 
-// StatusPage is the public status page. It holds nothing that is not public: no class, message, host or URL.
+// Site is a status page that is not the built-in one: what stands around its parts.
+type Site struct {
+	Name   string
+	Home   string // address of the page itself
+	Logo   string // address of the image; empty for none
+	Accent string // address of the style sheet with its colours; empty where they are the usual ones
+	Locked bool   // it takes a password
+}
+
+// Home is the address of the status page that a page belongs to.
+func (f Frame) Home() string {
+	if f.Site != nil {
+		return f.Site.Home
+	}
+	return "/status"
+}
+
+// Meta is what a status page tells programs that show links to it, and search engines.
+type Meta struct {
+	Title       string // how things stand
+	Description Said
+	Name        string // of the whole page
+	URL         string // its own address, whole
+	Hidden      bool   // from search engines
+}
+
+// StatusPage is the public status page, or one of several. It holds nothing that is not public: no class, message, host or URL.
 type StatusPage struct {
 	Frame
+	Meta      Meta
+	Text      string // above everything else; may be empty
 	Overall   store.Status
 	Heading   string // the overall status in words
 	Endpoints []PublicRow
+	Sections  []PublicSection // the same, in their sections
 	Open      []PublicIncident
 	Plans     []PublicPlan // under way, then ahead
 	Recent    []PublicIncident
 	Subscribe *SubscribeForm // nil where nobody can
 	Feed      string         // address of the incident feed
 	JSONFeed  string
+	LLMs      string // address of the page as plain text
 }
 
 func (StatusPage) template() string { return "status" }
 
+// PublicSection is a part of a status page.
+type PublicSection struct {
+	Title string // empty where the page has one part only
+	Rows  []PublicRow
+}
+
 // PublicRow is what anybody may know of a public endpoint.
 type PublicRow struct {
 	Slug, Name string
+	Path       string // address of its history
 	Status     store.Status
 	Maintained bool // it is under maintenance
 	Since      time.Time
 	Uptime     *float64 // over 90 days
+	Days       []Slot   // oldest first; nil where there are too many endpoints for that
 }
+
+// Bars are the days of a row, drawn.
+func (r PublicRow) Bars() DayBars { return DayBars(r.Days) }
+
+// PublicLink leads to the history of an endpoint.
+type PublicLink struct{ Path, Name string }
 
 // PublicIncident is what anybody may know of an incident of a public endpoint, or of one that the team announces.
 type PublicIncident struct {
@@ -40,7 +84,7 @@ type PublicIncident struct {
 	StartedAt  time.Time
 	ResolvedAt *time.Time
 	Paused     bool           // it ended because nobody watches any more
-	Endpoints  []EndpointLink // that it is about, where the name does not say so
+	Endpoints  []PublicLink   // that it is about, where the name does not say so
 	Updates    []PublicUpdate // latest first
 }
 
@@ -108,13 +152,14 @@ type PublicPlan struct {
 	Begin, End      time.Time
 	Active          bool // it is under way
 	Recurs          bool
-	All             bool           // everything is covered
-	Endpoints       []EndpointLink // that are covered
+	All             bool         // everything is covered
+	Endpoints       []PublicLink // that are covered
 }
 
 // StatusEndpointPage is the public history of one endpoint.
 type StatusEndpointPage struct {
 	Frame
+	Meta      Meta
 	Endpoint  PublicRow
 	Places    []PlaceRow // empty when there is one only; without failures
 	Windows   []Window
@@ -126,3 +171,12 @@ type StatusEndpointPage struct {
 }
 
 func (StatusEndpointPage) template() string { return "status_endpoint" }
+
+// SitePasswordPage asks for the password of a status page. It says nothing about the page.
+type SitePasswordPage struct {
+	Frame
+	Action  string
+	Problem string // what went wrong; may be empty
+}
+
+func (SitePasswordPage) template() string { return "status_password" }

@@ -4,6 +4,7 @@ import "time"
 
 // SubscribeForm is what somebody from the public fills in to be told of incidents.
 type SubscribeForm struct {
+	Action   string // address that it is posted to
 	Types    []Tick // of channels
 	Address  string
 	Secret   string // of a webhook, to sign with

@@ -13,34 +13,60 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/rollcallhq/rollcall/store"
 )
 
-//go:embed templates static
+//go:embed templates static languages
 var files embed.FS
 
 // Page is something Render can render: one of the page structs of this package.
 type Page interface {
 	// template is the name of the page's file in templates/, without its ending.
 	template() string
+	// language is the tag of the language that it is read in; see Frame.
+	language() string
+	// layout is the name of the template that stands around the page.
+	layout() string
 }
 
 // Frame is what stands around every page.
 type Frame struct {
-	User    string    // name of who is logged in; empty for a visitor
-	Section string    // address of the navigation entry that is current, such as "/incidents"
-	Done    string    // what the visitor has just done, in words; empty for nothing
-	Now     time.Time // to which every "ago" on the page refers
+	User    string     // name of who is logged in; empty for a visitor
+	Role    store.Role // of who is logged in; empty for a visitor
+	Section string     // address of the navigation entry that is current, such as "/incidents"
+	Done    string     // what the visitor has just done, in words; empty for nothing
+	Now     time.Time  // to which every "ago" on the page refers
 	Version string
+	// Language is the tag of the language that the page is read in; empty: English. See ChooseLanguage.
+	Language string
+	Theme    string // ThemeLight, ThemeDark, or empty: the system's
+	Here     string // address of the page within this service
+	// Site is the status page that the page belongs to; nil on the built-in one and wherever the team works.
+	Site *Site
+}
+
+// May reports whether who looks may do what takes a role: pages leave out what they may not. The server is what refuses.
+func (f Frame) May(role store.Role) bool { return f.Role.May(role) }
+
+func (f Frame) language() string { return f.Language }
+
+// layout is the name of the template that stands around the page.
+func (f Frame) layout() string {
+	if f.Site != nil {
+		return "site"
+	}
+	return "layout"
 }
 
 // Render writes page as a whole HTML document. Nothing is written when the page cannot be rendered.
 func Render(w io.Writer, page Page) error {
-	t, ok := templates[page.template()]
+	t, ok := templates[languageOf(page.language()).Tag][page.template()]
 	if !ok {
 		return fmt.Errorf("render page: no template %q", page.template())
 	}
 	var buf bytes.Buffer
-	if err := t.ExecuteTemplate(&buf, "layout", page); err != nil {
+	if err := t.ExecuteTemplate(&buf, page.layout(), page); err != nil {
 		return fmt.Errorf("render page %q: %w", page.template(), err)
 	}
 	if _, err := buf.WriteTo(w); err != nil {
@@ -49,12 +75,20 @@ func Render(w io.Writer, page Page) error {
 	return nil
 }
 
-// templates are the parsed pages by name, each a layout with the page's own "title" and "main" in it.
-var templates = parse()
+// templates are the parsed pages by language and name, each a layout with the page's own "title" and "main" in it.
+var templates = parseAll()
+
+func parseAll() map[string]map[string]*template.Template {
+	all := make(map[string]map[string]*template.Template, len(languages))
+	for _, l := range languages {
+		all[l.Tag] = parse(l)
+	}
+	return all
+}
 
 // parse panics when a template is wrong: the files are part of the program.
-func parse() map[string]*template.Template {
-	shared := template.Must(template.New("").Funcs(functions).ParseFS(files, "templates/shared/*.html"))
+func parse(l Language) map[string]*template.Template {
+	shared := template.Must(template.New("").Funcs(functions).Funcs(l.functions()).ParseFS(files, "templates/shared/*.html"))
 	names, err := fs.Glob(files, "templates/*.html")
 	if err != nil {
 		panic(err) // the pattern is a constant
@@ -92,6 +126,7 @@ var functions = template.FuncMap{
 	"fieldID":   FieldID,
 	"asOf":      asOf,
 	"list":      func(s ...string) []string { return s },
+	"dict":      dict,
 }
 
 // dated hands a part of a page to a template of its own together with the page's time.

@@ -61,23 +61,23 @@ func TestHostileTextStaysText(t *testing.T) {
 }
 
 func TestTheHeadingSaysHowThingsStand(t *testing.T) {
-	row := func(s store.Status) web.EndpointRow { return web.EndpointRow{Status: s} }
-	up, down, gated := row(store.StatusUp), row(store.StatusDown), row(store.StatusGated)
-	pending, paused := row(store.StatusPending), row(store.StatusPaused)
+	const up, down, gated, pending, paused = store.StatusUp, store.StatusDown, store.StatusGated, store.StatusPending, store.StatusPaused
+	type tallies = map[store.Status]int
 	for want, page := range map[string]web.OverviewPage{
 		"Nothing is watched yet":            {None: true},
-		"Endpoints":                         {Filter: web.OverviewFilter{Tag: "prod"}, Attention: []web.EndpointRow{down}},
-		"More endpoints":                    {First: "/", Rest: []web.EndpointRow{up}},
-		"1 endpoint is down":                {Attention: []web.EndpointRow{down}},
-		"2 endpoints are down":              {Attention: []web.EndpointRow{down, down}},
-		"1 down, 1 more needs attention":    {Attention: []web.EndpointRow{down, gated}},
-		"Nothing is down, 2 need attention": {Attention: []web.EndpointRow{gated, gated}, Rest: []web.EndpointRow{up}},
-		"Everything answers":                {Rest: []web.EndpointRow{up, paused}},
-		"Everything answers so far":         {Rest: []web.EndpointRow{up, pending}},
-		"Waiting for the first checks":      {Rest: []web.EndpointRow{pending}},
-		"Everything is paused":              {Rest: []web.EndpointRow{paused}},
+		"Endpoints":                         {Filter: web.OverviewFilter{Tag: "prod"}, Tallies: tallies{down: 1}},
+		"Endpoints, page 2":                 {Page: 2, Tallies: tallies{up: 1}},
+		"1 endpoint is down":                {Tallies: tallies{down: 1}},
+		"2 endpoints are down":              {Tallies: tallies{down: 2}},
+		"1 down, 1 more needs attention":    {Tallies: tallies{down: 1, gated: 1}},
+		"Nothing is down, 2 need attention": {Tallies: tallies{gated: 2, up: 1}},
+		"Everything answers":                {Tallies: tallies{up: 1, paused: 1}},
+		"Everything answers so far":         {Tallies: tallies{up: 1, pending: 1}},
+		"Waiting for the first checks":      {Tallies: tallies{pending: 1}},
+		"Everything is paused":              {Tallies: tallies{paused: 1}},
 	} {
-		if got := page.Heading(); got != want {
+		heading := page.Heading()
+		if got := fmt.Sprintf(heading.Key, heading.Args...); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+
 	"github.com/rollcallhq/rollcall/alerts/alertstest"
 	"github.com/rollcallhq/rollcall/probe/probetest"
 	"github.com/rollcallhq/rollcall/store/storetest"
@@ -94,7 +96,7 @@ func (s *tryout) setUp() {
 	s.team.fill("Password", "a horse that staples batteries")
 	s.team.press("Set up")
 	s.team.open("/")
-	s.team.sees("Log out")
+	s.team.sees("ada", "Nothing is watched yet")
 }
 
 func (s *tryout) addSlack() {
@@ -123,8 +125,8 @@ func (s *tryout) register() {
 	s.team.fill("Check again after", "1s")
 	s.team.tick("ops")
 	s.team.tick("Public")
-	s.team.press("Test")
-	s.team.sees("It answers as it should")
+	s.team.do("press Test", chromedp.Click(chromedp.Search(`//main//div[@class="save"]/button[normalize-space()="Test"]`)))
+	awaitWithin(s.t, toldWithin, "the end of the conversation", func() bool { return strings.Contains(s.team.page(), "It answers as it should") })
 	s.team.press("Save")
 	s.team.finds("/endpoints/weather", "Weather", "Up")
 	s.reader.finds("/status", "Weather", "Up")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rollcallhq/rollcall/alerts"
+	"github.com/rollcallhq/rollcall/api"
 	"github.com/rollcallhq/rollcall/scheduler"
 	"github.com/rollcallhq/rollcall/store"
 )
@@ -35,6 +36,7 @@ type config struct {
 	smtp           string // a secret
 	mailFrom       string
 	mail           *alerts.EmailConfig // from the two above; nil: no mail is sent
+	oidc           *api.OIDC           // a provider of identities; nil: people log in by passwords alone
 	trustedProxies prefixes
 	logFormat      string
 	adminToken     string // from the environment only: a flag would show in the list of processes
@@ -77,6 +79,8 @@ func readConfig(args []string, std stdio) (config, error) {
 	fs.StringVar(&c.heartbeatURL, "heartbeat-url", "", "`URL` to call each minute while all is well, of a service that tells somebody when the calls stay away")
 	fs.StringVar(&c.smtp, "smtp", "", "smtp:// or smtps:// `URL` of the mail server that alerts by email go through, with user and password")
 	fs.StringVar(&c.mailFrom, "mail-from", "", "`address` that mails come from, like \"Rollcall <alerts@example.com>\"")
+	var oidc oidcFlags
+	oidc.register(fs)
 	rest, err := fs.parse(args)
 	if _, ok := errors.AsType[usageError](err); err != nil && !ok {
 		return c, err
@@ -85,6 +89,8 @@ func readConfig(args []string, std stdio) (config, error) {
 	mistakes := append(joined(err), c.mistakes()...)
 	server, wrong := readMail(c.smtp, c.mailFrom)
 	c.mail, mistakes = server, append(mistakes, wrong...)
+	c.oidc, wrong = oidc.read()
+	mistakes = append(mistakes, wrong...)
 	if len(rest) > 0 {
 		mistakes = append(mistakes, fmt.Errorf("unexpected argument %q", rest[0]))
 	}

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/rollcallhq/rollcall/store"
 )
 
 // Exit codes. Those of `rollcall check` say what was seen.
@@ -79,6 +81,9 @@ func run(ctx context.Context, args []string, std stdio) int {
 		fmt.Fprintf(std.err, "rollcall: unknown command %q\n\n", name)
 		printUsage(std.err)
 		return exitUsage
+	}
+	if name != "serve" { // what the service changes by itself is nobody's; those who ask it to change something have names
+		ctx = store.WithActor(ctx, store.Actor{Name: "command line", Kind: store.ActorCommand})
 	}
 	return exitCode(all[i].run(ctx, args[1:], std), all[i], std)
 }

@@ -72,6 +72,7 @@ func forgetSecrets(ctx context.Context, database string, std stdio) error {
 	fmt.Fprintln(std.out, "the database has another secret key: keep it with your backups")
 	printForgotten(std.out, len(forgotten.Endpoints), "endpoints", "headers", forgotten.Endpoints)
 	printForgotten(std.out, len(forgotten.Channels), "channels", "webhook URL or bot token", forgotten.Channels)
+	printForgotten(std.out, len(forgotten.Members), "members", "second factor", forgotten.Members)
 	return nil
 }
 

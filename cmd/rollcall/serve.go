@@ -76,6 +76,7 @@ type service struct {
 	announcer  *announcer
 	webhooks   *alerts.Webhook
 	planner    *planner
+	domains    domains
 	watched    watched
 	fares      fares
 	linkKey    []byte        // of the links in messages that let a stranger do something
@@ -123,6 +124,7 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 	s.announcer = newAnnouncer(c.location, db, wake(s.noticed), s.log)
 	s.chains = &headCache{store: db, log: s.log}
 	s.planner = &planner{store: db}
+	s.domains = domains{store: db, lookup: new(net.Resolver).LookupTXT}
 	judge := alerts.Rules(scheduler.Period)
 	judge.Maintained = s.planner.maintained
 	s.recorder = store.NewRecorder(store.RecorderConfig{
@@ -206,8 +208,10 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 		PlansChanged:  func(ctx context.Context) { s.logged("read plans", s.planner.refresh)(ctx) },
 		Objectives:    s.objectives,
 		LinkKey:       s.linkKey,
+		OIDC:          c.oidc,
 		AskSubscriber: s.askSubscriber,
 		SubscribeBy:   subscribable(c),
+		ProveDomain:   s.domains.prove,
 		SlackAction:   slack.Action,
 		SlackCommand:  slack.Command,
 	})
@@ -215,6 +219,7 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 		return nil, errors.Join(err, s.closeDemo())
 	}
 	s.http = newHTTPServer(server.Handler(), s.log)
+	s.http.RegisterOnShutdown(server.EndStreams)
 	if err := s.planner.refresh(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("read plans of maintenance: %w", err), s.closeDemo())
 	}
@@ -378,6 +383,7 @@ func (s *service) run(ctx context.Context, listener net.Listener) error {
 	group.Go(func() error { return every(ctx, objectivesEvery, s.logged("judge objectives", s.judgeObjectives)) })
 	group.Go(func() error { return every(ctx, tendEvery, s.logged("let go of subscriptions", s.pruneSubscriptions)) })
 	group.Go(func() error { return every(ctx, tendEvery, s.logged("tend history", s.tend)) })
+	group.Go(func() error { return every(ctx, domainsEvery, s.logged("look at domains", s.domains.recheck)) })
 	group.Go(func() error { return s.collector.run(ctx) })
 	if s.heartbeat != nil {
 		group.Go(func() error { return every(ctx, heartbeatEvery, s.heartbeat.beat) })

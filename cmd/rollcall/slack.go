@@ -69,6 +69,7 @@ func (s *service) slackAct(ctx context.Context, incidentID string, a alerts.Slac
 	} else if i.AcknowledgedAt != nil {
 		return "It was acknowledged by " + i.AcknowledgedBy + " already.", nil
 	}
+	ctx = store.WithActor(ctx, store.Actor{Name: a.Author, Kind: store.ActorSlack})
 	_, err = s.store.Act(ctx, incidentID, act)
 	if clash, ok := errors.AsType[store.Conflict](err); ok {
 		return "That " + clash.Message + ".", nil

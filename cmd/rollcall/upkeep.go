@@ -221,7 +221,9 @@ func (s *service) tend(ctx context.Context) error {
 	defer cancel()
 	now := time.Now()
 	sure := s.calendar.sure(now, time.Since(processBegan))
-	gone, err := s.store.Tend(ctx, store.Retention{Now: now, Checks: sure.Add(-s.cfg.retention), Hours: sure.Add(-store.HoursKept)})
+	gone, err := s.store.Tend(ctx, store.Retention{
+		Now: now, Checks: sure.Add(-s.cfg.retention), Hours: sure.Add(-store.HoursKept), Audit: sure.Add(-store.AuditKept),
+	})
 	if gone > 0 {
 		s.log.Info("history let go of", "partitions_or_checks", gone)
 	}

@@ -43,8 +43,10 @@ func (db *DB) Act(ctx context.Context, incidentID string, a store.Act) (store.In
 		if err := tellActed(ctx, tx, acted); err != nil {
 			return err
 		}
-		after, err = readIncident(ctx, tx, incidentID)
-		return err
+		if after, err = readIncident(ctx, tx, incidentID); err != nil {
+			return err
+		}
+		return audit(ctx, tx, string(a.Kind), nil, store.AuditAct{Incident: after, Act: a})
 	})
 	if err != nil {
 		return store.Incident{}, err
@@ -207,8 +209,10 @@ func (db *DB) Raise(
 		if err != nil {
 			return err
 		}
-		raised, err = readIncident(ctx, tx, id)
-		return err
+		if raised, err = readIncident(ctx, tx, id); err != nil || !opened {
+			return err
+		}
+		return audit(ctx, tx, store.AuditCreate, nil, raised)
 	})
 	if err != nil {
 		return store.Incident{}, false, err
@@ -292,8 +296,10 @@ func (db *DB) Clear(
 		if err := tellActed(ctx, tx, acted); err != nil {
 			return err
 		}
-		cleared, err = readIncident(ctx, tx, open.ID)
-		return err
+		if cleared, err = readIncident(ctx, tx, open.ID); err != nil {
+			return err
+		}
+		return audit(ctx, tx, "clear", nil, cleared)
 	})
 	if err != nil {
 		return store.Incident{}, err

@@ -20,7 +20,10 @@ func (db *DB) CreateChannel(ctx context.Context, c store.Channel) (store.Channel
 		if err := lockChannelName(ctx, tx, c); err != nil {
 			return err
 		}
-		return db.insertChannel(ctx, tx, c, store.AudienceTeam)
+		if err := db.insertChannel(ctx, tx, c, store.AudienceTeam); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditCreate, nil, c)
 	})
 	if err != nil {
 		return store.Channel{}, err
@@ -66,7 +69,10 @@ func (db *DB) UpdateChannel(ctx context.Context, id string, change func(*store.C
 			UPDATE channels
 			SET name = $2, name_key = $3, type = $4, settings = $5, secrets = $6, broken = NULL, broken_at = NULL, updated_at = $7
 			WHERE id = $1`, c.ID, c.Name, store.Fold(c.Name), c.Type, settings, secrets, c.UpdatedAt)
-		return err
+		if err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditUpdate, before, c)
 	})
 	if err != nil {
 		return store.Channel{}, err
@@ -77,10 +83,17 @@ func (db *DB) UpdateChannel(ctx context.Context, id string, change func(*store.C
 // DeleteChannel implements store.Store.
 func (db *DB) DeleteChannel(ctx context.Context, id string) error {
 	return db.write(ctx, "delete channel", func(tx pgx.Tx) error {
-		if err := execOne(ctx, tx, `DELETE FROM channels WHERE id = $1 AND audience = 'team'`, id); err != nil {
+		c, err := queryOne(ctx, tx, db.scanChannel, `
+			DELETE FROM channels c
+			WHERE c.id = $1 AND c.audience = 'team'
+			RETURNING `+channelColumns, id)
+		if err != nil {
 			return err
 		}
-		return leaveEscalations(ctx, tx, id)
+		if err := leaveEscalations(ctx, tx, id); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditDelete, c, nil)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
 
@@ -31,7 +32,10 @@ func (db *DB) CreateEndpoint(ctx context.Context, e store.Endpoint) (store.Endpo
 		if err := db.insertEndpoint(ctx, tx, e); err != nil {
 			return err
 		}
-		return insertState(ctx, tx, e.ID, store.State{Status: store.StatusPending, Since: e.CreatedAt})
+		if err := insertState(ctx, tx, e.ID, store.State{Status: store.StatusPending, Since: e.CreatedAt}); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditCreate, nil, e)
 	})
 	if err != nil {
 		return store.Endpoint{}, err
@@ -67,7 +71,10 @@ func (db *DB) UpdateEndpoint(ctx context.Context, slug string, change func(*stor
 		if err := db.updateEndpoint(ctx, tx, after); err != nil {
 			return err
 		}
-		return writeAmended(ctx, tx, standing, store.Amend(standing.standing, after, at))
+		if err := writeAmended(ctx, tx, standing, store.Amend(standing.standing, after, at)); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditUpdate, before, after)
 	})
 	if err != nil {
 		return store.Endpoint{}, err
@@ -102,7 +109,10 @@ func (db *DB) DeleteEndpoint(ctx context.Context, slug string) error {
 		for _, table := range []string{"checks", "check_shapes", "uptime_hours"} { // they have no foreign key: see the schema
 			batch.Queue(`DELETE FROM `+table+` WHERE place = ANY ($1)`, nums)
 		}
-		return send(ctx, tx, &batch)
+		if err := send(ctx, tx, &batch); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditDelete, k.standing.Endpoint, nil)
 	})
 }
 
@@ -174,6 +184,13 @@ func whereEndpoints(f store.EndpointFilter) (where, error) {
 	if f.Name != "" {
 		w.and(`e.name_key = ?`, store.Fold(store.CleanText(f.Name)))
 	}
+	if f.Kind != "" {
+		w.and(`(e.kind = ? OR e.kind = ? AND EXISTS (SELECT FROM places p WHERE p.endpoint_id = e.id AND p.evidence ->> 'kind' = ?))`,
+			string(f.Kind), string(probe.KindAuto), string(f.Kind))
+	}
+	if f.Location != "" {
+		w.and(`EXISTS (SELECT FROM places p WHERE p.endpoint_id = e.id AND p.location = ?)`, store.CleanText(f.Location))
+	}
 	if f.PublicOnly {
 		w.and(`e.public`)
 	}
@@ -182,6 +199,9 @@ func whereEndpoints(f store.EndpointFilter) (where, error) {
 	}
 	if f.Behind != "" {
 		w.and(`e.id = ANY (ARRAY (SELECT b.endpoint_id FROM endpoint_parents b WHERE b.parent_id = ?))`, f.Behind)
+	}
+	if f.Slugs != nil {
+		w.and(`e.slug = ANY (?)`, f.Slugs)
 	}
 	if f.Cursor != "" {
 		name, err := store.ReadNameCursor(endpointList, f.Cursor)

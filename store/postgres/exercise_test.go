@@ -126,6 +126,8 @@ func callsOf(h *history, db *postgres.DB) []call {
 		incident  string
 		delivered []store.Delivery
 		user      store.User
+		member    store.User
+		invited   store.Invitation
 		token     store.Token
 		hash      = sha256.Sum256([]byte(store.NewID("secret")))
 		me        = store.Instance{ID: store.NewID("i"), Location: store.NewID("location")}
@@ -284,7 +286,7 @@ func callsOf(h *history, db *postgres.DB) []call {
 			return second(db.Counts(ctx, []string{old.ID}, store.Daily, now.AddDate(0, -1, 0)))
 		}, within: []string{}},
 		{name: "Tend", do: func(ctx context.Context) error {
-			return second(db.Tend(ctx, store.Retention{Now: now, Checks: h.base, Hours: now.Add(-store.HoursKept)}))
+			return second(db.Tend(ctx, store.Retention{Now: now, Checks: h.base, Hours: now.Add(-store.HoursKept), Audit: now.Add(-store.AuditKept)}))
 		}, within: []string{}},
 		{name: "Contracts", do: func(ctx context.Context) error {
 			page, err := db.Contracts(ctx, store.ContractFilter{EndpointID: e.ID, Limit: 1})
@@ -558,7 +560,70 @@ func callsOf(h *history, db *postgres.DB) []call {
 			_, _, err := db.Session(ctx, hash[:], now)
 			return err
 		}},
+		{name: "SeeSession", do: func(ctx context.Context) error { return db.SeeSession(ctx, hash[:], now) }},
+		{name: "Sessions", do: func(ctx context.Context) error { return second(db.Sessions(ctx, user.ID, now)) }},
 		{name: "DeleteSession", do: func(ctx context.Context) error { return db.DeleteSession(ctx, hash[:]) }},
+		{name: "DeleteSessions", do: func(ctx context.Context) error { return second(db.DeleteSessions(ctx, user.ID, nil)) }},
+		{name: "CreateUser", do: func(ctx context.Context) (err error) {
+			id := store.NewID("sub")
+			member, err = db.CreateUser(ctx, store.User{Name: id, Role: store.RoleAdmin, Issuer: "https://id.example", Subject: id})
+			return err
+		}},
+		{name: "Users", do: func(ctx context.Context) error { return second(db.Users(ctx)) }, whole: []string{"users", "second_factors"}},
+		{name: "User", do: func(ctx context.Context) error { return second(db.User(ctx, member.ID)) }},
+		{name: "UserByIdentity", do: func(ctx context.Context) error { return second(db.UserByIdentity(ctx, member.Issuer, member.Subject)) }},
+		{name: "PutFactor", do: func(ctx context.Context) error {
+			return second(db.PutFactor(ctx, store.Factor{UserID: member.ID, Secret: "x"}))
+		}},
+		{name: "Factor", do: func(ctx context.Context) error { return second(db.Factor(ctx, member.ID)) }},
+		{name: "UpdateFactor", do: func(ctx context.Context) error {
+			return second(db.UpdateFactor(ctx, member.ID, func(f *store.Factor) error { f.LastStep++; return nil }))
+		}},
+		{name: "DeleteFactor", do: func(ctx context.Context) error { return db.DeleteFactor(ctx, member.ID) }},
+		{name: "CreateInvitation", do: func(ctx context.Context) (err error) {
+			invited, err = db.CreateInvitation(ctx, store.Invitation{
+				Hash: hash[:], UserID: member.ID, Name: "x", Role: member.Role, ExpiresAt: now.Add(time.Hour),
+			})
+			return err
+		}, whole: []string{"invitations"}},
+		{name: "Invitations", do: func(ctx context.Context) error { return second(db.Invitations(ctx, now)) }, whole: []string{"invitations"}},
+		{name: "Invitation", do: func(ctx context.Context) error { return second(db.Invitation(ctx, hash[:], now)) }},
+		{name: "AcceptInvitation", do: func(ctx context.Context) error {
+			return second(db.AcceptInvitation(ctx, hash[:], now, store.User{PasswordHash: "x"}))
+		}},
+		{name: "DeleteInvitation", do: func(ctx context.Context) error {
+			if err := db.DeleteInvitation(ctx, invited.ID); !errors.Is(err, store.ErrNotFound) {
+				return fmt.Errorf("an invitation that was accepted: %w", err)
+			}
+			return nil
+		}},
+		{name: "UpdateUser, to be disabled", do: func(ctx context.Context) error {
+			return second(db.UpdateUser(ctx, member.ID, func(u *store.User) error { u.DisabledAt = &now; return nil }))
+		}, whole: []string{"users"}},
+		{name: "DeleteUser", do: func(ctx context.Context) error { return db.DeleteUser(ctx, member.ID) }},
+		{name: "Audits", do: func(ctx context.Context) error {
+			for range 3 {
+				m, err := db.CreateMaintenance(store.WithActor(ctx, store.Actor{Name: "ada"}), store.Maintenance{Title: "x", StartsAt: now})
+				if err == nil {
+					err = db.DeleteMaintenance(ctx, m.ID)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			for _, f := range []store.AuditFilter{{}, {Author: "ada"}, {Noun: "maintenance"}} {
+				f.Limit = 1
+				page, err := db.Audits(ctx, f)
+				if err != nil {
+					return err
+				}
+				f.Cursor = page.Next
+				if _, err := db.Audits(ctx, f); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
 		{name: "CreateToken", do: func(ctx context.Context) (err error) {
 			token, err = db.CreateToken(ctx, store.Token{Name: "ci", Hash: hash[:], Role: store.RoleAdmin})
 			return err

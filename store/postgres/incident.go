@@ -41,6 +41,10 @@ func whereIncidents(f store.IncidentFilter) (where, error) {
 		w.and(`(i.endpoint_id = ? OR i.id = ANY (ARRAY (SELECT m.incident_id FROM incident_endpoints m WHERE m.endpoint_id = ?)))`,
 			f.EndpointID, f.EndpointID)
 	}
+	if f.EndpointIDs != nil {
+		w.and(`(i.endpoint_id = ANY (?) OR i.id = ANY (ARRAY (SELECT m.incident_id FROM incident_endpoints m WHERE m.endpoint_id = ANY (?))))`,
+			f.EndpointIDs, f.EndpointIDs)
+	}
 	switch f.Status {
 	case store.IncidentOpen:
 		w.and(`i.resolved_at IS NULL`)

@@ -20,7 +20,10 @@ func (db *DB) CreateMaintenance(ctx context.Context, m store.Maintenance) (store
 			) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 			m.ID, m.Title, m.Text, m.StartsAt, orNil(m.EndsAt), m.Schedule, store.Milliseconds(m.Duration), m.All,
 			notNil(m.Endpoints), notNil(m.Tags), m.Public, m.Author, m.CreatedAt, m.UpdatedAt)
-		return err
+		if err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditCreate, nil, m)
 	})
 	if err != nil {
 		return store.Maintenance{}, err
@@ -51,7 +54,10 @@ func (db *DB) UpdateMaintenance(
 			WHERE id = $1`,
 			m.ID, m.Title, m.Text, m.StartsAt, orNil(m.EndsAt), m.Schedule, store.Milliseconds(m.Duration), m.All,
 			notNil(m.Endpoints), notNil(m.Tags), m.Public, m.Author, m.UpdatedAt)
-		return err
+		if err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditUpdate, before, m)
 	})
 	if err != nil {
 		return store.Maintenance{}, err
@@ -62,7 +68,11 @@ func (db *DB) UpdateMaintenance(
 // DeleteMaintenance implements store.Store.
 func (db *DB) DeleteMaintenance(ctx context.Context, id string) error {
 	return db.write(ctx, "delete maintenance", func(tx pgx.Tx) error {
-		return execOne(ctx, tx, `DELETE FROM maintenances WHERE id = $1`, id)
+		m, err := queryOne(ctx, tx, scanMaintenance, `DELETE FROM maintenances m WHERE m.id = $1 RETURNING `+maintenanceColumns, id)
+		if err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditDelete, m, nil)
 	})
 }
 

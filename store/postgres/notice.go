@@ -551,7 +551,10 @@ func (db *DB) Resend(ctx context.Context, noticeID string, now time.Time) error 
 			return store.Conflict{Field: "notice", Message: "is about to be sent already"}
 		}
 		_, err = tx.Exec(ctx, `UPDATE notices SET status = 'waiting', created_at = $2, due_at = $2, ref = '' WHERE id = $1`, noticeID, now)
-		return err
+		if err != nil {
+			return err
+		}
+		return audit(ctx, tx, "resend", nil, store.AuditNotice(noticeID))
 	})
 }
 

@@ -167,7 +167,10 @@ func (db *DB) Tend(ctx context.Context, r store.Retention) (int, error) {
 		}
 		dropped++
 	}
-	return dropped, db.pruneTranscripts(ctx, store.DayOf(r.Checks))
+	if err := db.pruneTranscripts(ctx, store.DayOf(r.Checks)); err != nil {
+		return dropped, err
+	}
+	return dropped, db.pruneAudits(ctx, r.Audit)
 }
 
 // pruneTranscripts lets go of transcripts of checks before a time, so many at once that a statement is soon over.

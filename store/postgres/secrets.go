@@ -58,6 +58,18 @@ func forgetSecrets(ctx context.Context, tx pgx.Tx, sealer *store.Sealer) (forgot
 		    RETURNING name, audience
 		)
 		SELECT name FROM forgotten WHERE audience = 'team'`, store.WhyForgotten)
+	if err != nil {
+		return store.Forgotten{}, err
+	}
+	forgotten.Members, err = query(ctx, tx, pgx.RowTo[string], `
+		WITH forgotten AS (
+		    DELETE FROM second_factors
+		    RETURNING user_id
+		)
+		SELECT u.name
+		FROM users u
+		JOIN forgotten ON forgotten.user_id = u.id
+		ORDER BY u.name_key`)
 	slices.Sort(forgotten.Endpoints)
 	slices.Sort(forgotten.Channels)
 	return forgotten, err

@@ -34,7 +34,10 @@ func (db *DB) CreateSubscription(ctx context.Context, s store.Subscription) (sto
 			) VALUES ($1, NULLIF($2, ''), $3, $4, $5, $6, $7::text::json, $8, $9, $10, $11, $12)`,
 			s.ID, s.UserID, s.All, notNil(s.Endpoints), notNil(s.Tags), severityTexts(s.Severities), quiet, s.ConfirmedAt,
 			s.ConfirmHash, s.ManageHash, store.AddressHash(s.Address()), s.CreatedAt)
-		return err
+		if err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditCreate, nil, s)
 	})
 	if err != nil {
 		return store.Subscription{}, err
@@ -57,7 +60,10 @@ func (db *DB) UpdateSubscription(
 		if err := checkAddress(ctx, tx, s); err != nil {
 			return err
 		}
-		return db.updateSubscription(ctx, tx, s)
+		if err := db.updateSubscription(ctx, tx, s); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditUpdate, before, s)
 	})
 	if err != nil {
 		return store.Subscription{}, err
@@ -180,7 +186,14 @@ func leaveEndpoint(ctx context.Context, tx pgx.Tx, endpointID string) error {
 // DeleteSubscription implements store.Store.
 func (db *DB) DeleteSubscription(ctx context.Context, id string) error {
 	return db.write(ctx, "delete subscription", func(tx pgx.Tx) error {
-		return execOne(ctx, tx, `DELETE FROM channels WHERE id = (SELECT id FROM subscriptions WHERE id = $1)`, id)
+		s, err := queryOne(ctx, tx, db.scanSubscription, selectSubscriptions+` WHERE s.id = $1`, id)
+		if err != nil {
+			return err
+		}
+		if err := execOne(ctx, tx, `DELETE FROM channels WHERE id = $1`, id); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditDelete, s, nil)
 	})
 }
 

@@ -29,6 +29,25 @@ func (db *DB) Uptime(ctx context.Context, endpointID string, grain store.Grain, 
 	return store.MergeRollups(grain, found)
 }
 
+// Rollups implements store.Store.
+func (db *DB) Rollups(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) ([]store.Rollup, error) {
+	found, err := query(ctx, db.pool, scanRollup, `
+		SELECT p.endpoint_id, p.location, u.begin, u.up, u.degraded, u.down, u.gated, u.unknown, u.maintenance, u.classes, u.latencies, NULL::bytea
+		FROM places p
+		JOIN LATERAL ( -- one place at a time, by its key
+		    SELECT * FROM (`+rollups(grain)+`) u WHERE u.place = p.num AND u.key >= $2 OFFSET 0
+		) u ON true
+		WHERE p.endpoint_id = ANY ($1)
+		UNION ALL
+		SELECT p.endpoint_id, p.location, p.hour, 0, 0, 0, 0, 0, 0, NULL, NULL, p.sums
+		FROM places p
+		WHERE p.endpoint_id = ANY ($1) AND p.hour >= $3`, cleanAll(endpointIDs), keyOf(grain, from), firstOf(grain, from))
+	if err != nil {
+		return nil, explain("read roll-ups", err)
+	}
+	return store.MergeRollups(grain, found)
+}
+
 // rollups selects the hours or days that are over. Days are dates, which key is; begin is a time in either case.
 func rollups(g store.Grain) string {
 	if g == store.Daily {
@@ -116,6 +135,43 @@ func (db *DB) Counts(ctx context.Context, endpointIDs []string, grain store.Grai
 		return nil, explain("count verdicts", err)
 	}
 	return counts, nil
+}
+
+// Latencies implements store.Store.
+func (db *DB) Latencies(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) (map[string]store.Latencies, error) {
+	rows, err := db.pool.Query(ctx, `
+		SELECT p.endpoint_id, u.latencies, NULL::bytea
+		FROM places p
+		JOIN (`+rollups(grain)+`) u ON u.place = p.num
+		WHERE p.endpoint_id = ANY ($1) AND u.key >= $2
+		UNION ALL
+		SELECT p.endpoint_id, NULL, p.sums
+		FROM places p
+		WHERE p.endpoint_id = ANY ($1) AND p.hour >= $3`, cleanAll(endpointIDs), keyOf(grain, from), firstOf(grain, from))
+	if err != nil {
+		return nil, explain("merge latencies", err)
+	}
+	merged := map[string]store.Latencies{}
+	var id string
+	var latencies, sums []byte
+	_, err = pgx.ForEachRow(rows, []any{&id, &latencies, &sums}, func() error {
+		part := store.PackedLatencies(latencies)
+		if sums != nil {
+			var r store.Rollup
+			if err := r.UnmarshalBinary(sums); err != nil {
+				return err
+			}
+			part = r.Latencies
+		}
+		sum := merged[id]
+		err := sum.Merge(part)
+		merged[id] = sum
+		return err
+	})
+	if err != nil {
+		return nil, explain("merge latencies", err)
+	}
+	return merged, nil
 }
 
 // sums are roll-ups to be written in place of those that they were merged with: hours and days.

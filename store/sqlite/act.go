@@ -41,8 +41,10 @@ func (db *DB) Act(ctx context.Context, incidentID string, a store.Act) (store.In
 		if err := tellActed(ctx, tx, acted); err != nil {
 			return err
 		}
-		after, err = incident(ctx, tx, incidentID)
-		return err
+		if after, err = incident(ctx, tx, incidentID); err != nil {
+			return err
+		}
+		return audit(ctx, tx, string(a.Kind), nil, store.AuditAct{Incident: after, Act: a})
 	})
 	if err != nil {
 		return store.Incident{}, err
@@ -146,8 +148,10 @@ func (db *DB) Raise(
 		if err := raise(ctx, tx, i, entry, channels); err != nil {
 			return err
 		}
-		raised, err = incident(ctx, tx, i.ID)
-		return err
+		if raised, err = incident(ctx, tx, i.ID); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditCreate, nil, raised)
 	})
 	if err != nil {
 		return store.Incident{}, false, err
@@ -219,8 +223,10 @@ func (db *DB) Clear(
 		if err := clearIncident(ctx, tx, open, store.Stamp(at), how, text); err != nil {
 			return err
 		}
-		cleared, err = incident(ctx, tx, open.ID)
-		return err
+		if cleared, err = incident(ctx, tx, open.ID); err != nil {
+			return err
+		}
+		return audit(ctx, tx, "clear", nil, cleared)
 	})
 	if err != nil {
 		return store.Incident{}, err

@@ -26,7 +26,10 @@ func (db *DB) CreateChannel(ctx context.Context, c store.Channel) (store.Channel
 			INSERT INTO channels (id, name, name_key, type, settings, secrets, created_at, updated_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 			c.ID, c.Name, store.Fold(c.Name), c.Type, settings, secrets, c.CreatedAt.UnixMicro(), c.UpdatedAt.UnixMicro())
-		return err
+		if err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditCreate, nil, c)
 	})
 	if err != nil {
 		return store.Channel{}, err
@@ -56,7 +59,10 @@ func (db *DB) UpdateChannel(ctx context.Context, id string, change func(*store.C
 			UPDATE channels
 			SET name = ?, name_key = ?, type = ?, settings = ?, secrets = ?, broken = NULL, broken_at = NULL, updated_at = ?
 			WHERE id = ?`, c.Name, store.Fold(c.Name), c.Type, settings, secrets, c.UpdatedAt.UnixMicro(), c.ID)
-		return err
+		if err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditUpdate, before, c)
 	})
 	if err != nil {
 		return store.Channel{}, err
@@ -67,10 +73,17 @@ func (db *DB) UpdateChannel(ctx context.Context, id string, change func(*store.C
 // DeleteChannel implements store.Store.
 func (db *DB) DeleteChannel(ctx context.Context, id string) error {
 	return db.write(ctx, "delete channel", func(tx *sql.Tx) error {
+		c, err := db.channel(ctx, tx, id)
+		if err != nil {
+			return err
+		}
 		if err := forgetChannel(ctx, tx, id); err != nil {
 			return err
 		}
-		return execOne(ctx, tx, `DELETE FROM channels WHERE id = ? AND audience = 'team'`, id)
+		if err := execOne(ctx, tx, `DELETE FROM channels WHERE id = ?`, id); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditDelete, c, nil)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
 
@@ -26,7 +27,10 @@ func (db *DB) CreateEndpoint(ctx context.Context, e store.Endpoint) (store.Endpo
 		if err := db.insertEndpoint(ctx, tx, e); err != nil {
 			return err
 		}
-		return insertState(ctx, tx, e.ID, store.State{Status: store.StatusPending, Since: e.CreatedAt})
+		if err := insertState(ctx, tx, e.ID, store.State{Status: store.StatusPending, Since: e.CreatedAt}); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditCreate, nil, e)
 	})
 	if err != nil {
 		return store.Endpoint{}, err
@@ -56,7 +60,10 @@ func (db *DB) UpdateEndpoint(ctx context.Context, slug string, change func(*stor
 			return err
 		}
 		amended := store.Amend(&standing, after, at)
-		return writeAmended(ctx, tx, standing, amended)
+		if err := writeAmended(ctx, tx, standing, amended); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditUpdate, before, after)
 	})
 	if err != nil {
 		return store.Endpoint{}, err
@@ -80,7 +87,10 @@ func (db *DB) DeleteEndpoint(ctx context.Context, slug string) error {
 		if err := leaveEndpoint(ctx, tx, standing.Endpoint.ID); err != nil {
 			return err
 		}
-		return execOne(ctx, tx, `DELETE FROM endpoints WHERE slug = ?`, slug)
+		if err := execOne(ctx, tx, `DELETE FROM endpoints WHERE slug = ?`, slug); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditDelete, standing.Endpoint, nil)
 	})
 }
 
@@ -142,6 +152,13 @@ func whereEndpoints(f store.EndpointFilter) (where, error) {
 	if f.Name != "" {
 		w.and(`e.name_key = ?`, store.Fold(store.CleanText(f.Name)))
 	}
+	if f.Kind != "" {
+		w.and(`(e.kind = ? OR e.kind = ? AND EXISTS (SELECT 1 FROM places p WHERE p.endpoint_id = e.id AND p.evidence ->> '$.kind' = ?))`,
+			f.Kind, probe.KindAuto, f.Kind)
+	}
+	if f.Location != "" {
+		w.and(`EXISTS (SELECT 1 FROM places p WHERE p.endpoint_id = e.id AND p.location = ?)`, f.Location)
+	}
 	if f.PublicOnly {
 		w.and(`e.public`)
 	}
@@ -154,6 +171,13 @@ func whereEndpoints(f store.EndpointFilter) (where, error) {
 	}
 	if f.Behind != "" {
 		w.and(`e.id IN (SELECT b.endpoint_id FROM endpoint_parents b WHERE b.parent_id = ?)`, f.Behind)
+	}
+	if f.Slugs != nil {
+		list, err := jsonText(f.Slugs)
+		if err != nil {
+			return where{}, err
+		}
+		w.and(`e.slug IN (SELECT value FROM json_each(?))`, list)
 	}
 	if f.Cursor != "" {
 		name, err := store.ReadNameCursor(endpointList, f.Cursor)

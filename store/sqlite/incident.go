@@ -45,6 +45,16 @@ func whereIncidents(f store.IncidentFilter) (where, error) {
 			UNION
 			SELECT incident_id FROM incident_endpoints WHERE endpoint_id = ?)`, f.EndpointID, f.EndpointID)
 	}
+	if f.EndpointIDs != nil {
+		list, err := jsonText(f.EndpointIDs)
+		if err != nil {
+			return where{}, err
+		}
+		w.and(`i.id IN (
+			SELECT id FROM incidents WHERE endpoint_id IN (SELECT value FROM json_each(?))
+			UNION
+			SELECT incident_id FROM incident_endpoints WHERE endpoint_id IN (SELECT value FROM json_each(?)))`, list, list)
+	}
 	switch f.Status {
 	case store.IncidentOpen:
 		w.and(`i.resolved_at IS NULL`)

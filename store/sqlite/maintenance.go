@@ -11,7 +11,12 @@ import (
 // CreateMaintenance implements store.Store.
 func (db *DB) CreateMaintenance(ctx context.Context, m store.Maintenance) (store.Maintenance, error) {
 	m = store.EnrollMaintenance(m, time.Now())
-	err := db.write(ctx, "create maintenance", func(tx *sql.Tx) error { return putMaintenance(ctx, tx, m) })
+	err := db.write(ctx, "create maintenance", func(tx *sql.Tx) error {
+		if err := putMaintenance(ctx, tx, m); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditCreate, nil, m)
+	})
 	if err != nil {
 		return store.Maintenance{}, err
 	}
@@ -30,7 +35,10 @@ func (db *DB) UpdateMaintenance(
 		if m, err = store.EditMaintenance(before, change, time.Now()); err != nil {
 			return err
 		}
-		return putMaintenance(ctx, tx, m)
+		if err := putMaintenance(ctx, tx, m); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditUpdate, before, m)
 	})
 	if err != nil {
 		return store.Maintenance{}, err
@@ -41,7 +49,14 @@ func (db *DB) UpdateMaintenance(
 // DeleteMaintenance implements store.Store.
 func (db *DB) DeleteMaintenance(ctx context.Context, id string) error {
 	return db.write(ctx, "delete maintenance", func(tx *sql.Tx) error {
-		return execOne(ctx, tx, `DELETE FROM maintenances WHERE id = ?`, id)
+		m, err := maintenance(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if err := execOne(ctx, tx, `DELETE FROM maintenances WHERE id = ?`, id); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditDelete, m, nil)
 	})
 }
 

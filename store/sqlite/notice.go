@@ -540,7 +540,10 @@ func (db *DB) Resend(ctx context.Context, noticeID string, now time.Time) error 
 			UPDATE notices
 			SET status = 'waiting', created_at = ?1, due_at = ?1, ref = '', lease_id = NULL, holder = NULL, leased_until = NULL
 			WHERE id = ?2`, now.UnixMicro(), noticeID)
-		return err
+		if err != nil {
+			return err
+		}
+		return audit(ctx, tx, "resend", nil, store.AuditNotice(noticeID))
 	})
 }
 

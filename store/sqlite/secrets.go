@@ -47,6 +47,15 @@ func forgetSecrets(ctx context.Context, writer *sql.DB, sealer *store.Sealer) (f
 			SET secrets = NULL, broken = ?1, broken_at = ?2, updated_at = ?2
 			WHERE secrets IS NOT NULL
 			RETURNING IIF(audience = 'team', name, '')`, store.WhyForgotten, now)
+		if err != nil {
+			return err
+		}
+		forgotten.Members, err = query(ctx, tx, scanString, `
+			SELECT name FROM users WHERE id IN (SELECT user_id FROM second_factors) ORDER BY name_key`)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `DELETE FROM second_factors`)
 		return err
 	})
 	if err != nil {

@@ -32,7 +32,10 @@ func (db *DB) CreateSubscription(ctx context.Context, s store.Subscription) (sto
 		if err != nil {
 			return err
 		}
-		return putSubscription(ctx, tx, s)
+		if err := putSubscription(ctx, tx, s); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditCreate, nil, s)
 	})
 	if err != nil {
 		return store.Subscription{}, err
@@ -68,7 +71,10 @@ func (db *DB) UpdateSubscription(
 		if err != nil {
 			return err
 		}
-		return putSubscription(ctx, tx, s)
+		if err := putSubscription(ctx, tx, s); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditUpdate, before, s)
 	})
 	if err != nil {
 		return store.Subscription{}, err
@@ -141,7 +147,14 @@ func leaveEndpoint(ctx context.Context, tx *sql.Tx, endpointID string) error {
 // DeleteSubscription implements store.Store.
 func (db *DB) DeleteSubscription(ctx context.Context, id string) error {
 	return db.write(ctx, "delete subscription", func(tx *sql.Tx) error {
-		return execOne(ctx, tx, `DELETE FROM channels WHERE id = ? AND audience <> 'team'`, id)
+		s, err := db.subscription(ctx, tx, `u.id = ?`, id)
+		if err != nil {
+			return err
+		}
+		if err := execOne(ctx, tx, `DELETE FROM channels WHERE id = ? AND audience <> 'team'`, id); err != nil {
+			return err
+		}
+		return audit(ctx, tx, store.AuditDelete, s, nil)
 	})
 }
 

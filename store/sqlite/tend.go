@@ -23,6 +23,12 @@ func (db *DB) Tend(ctx context.Context, r store.Retention) (int, error) {
 	_, err = db.deleteOld(ctx, "delete old hours", `
 		DELETE FROM uptime_hours
 		WHERE rowid IN (SELECT rowid FROM uptime_hours WHERE hour < ? LIMIT ?)`, r.Hours.UnixMicro())
+	if err != nil {
+		return checks, err
+	}
+	_, err = db.deleteOld(ctx, "delete old changes", `
+		DELETE FROM audits
+		WHERE rowid IN (SELECT rowid FROM audits WHERE at < ? LIMIT ?)`, r.Audit.UnixMicro())
 	return checks, err
 }
 

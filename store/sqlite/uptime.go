@@ -52,16 +52,53 @@ func (db *DB) Uptime(ctx context.Context, endpointID string, grain store.Grain, 
 	return store.MergeRollups(grain, found)
 }
 
+// Rollups implements store.Store.
+func (db *DB) Rollups(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) ([]store.Rollup, error) {
+	list, err := jsonText(slices.Compact(slices.Sorted(slices.Values(endpointIDs))))
+	if err != nil {
+		return nil, err
+	}
+	over := rollupsOf(grain)
+	var found []store.Rollup
+	err = db.read(ctx, "read roll-ups", func(tx *sql.Tx) (err error) {
+		// CROSS JOIN keeps the order: a stretch of the primary key for each endpoint.
+		found, err = query(ctx, tx, scanRollup, `
+			SELECT `+over.columns()+`
+			FROM json_each(?) id
+			CROSS JOIN `+over.table+` u ON u.endpoint_id = id.value AND u.`+over.begin+` >= ?`, list, from.UnixMicro())
+		if err != nil {
+			return err
+		}
+		running, err := query(ctx, tx, scanRunning, `
+			SELECT p.endpoint_id, p.location, p.hour, p.sums
+			FROM json_each(?) id
+			CROSS JOIN places p ON p.endpoint_id = id.value
+			WHERE p.hour IS NOT NULL`, list)
+		for _, hour := range running {
+			if !grain.Begin(hour.Begin).Before(from) {
+				found = append(found, hour)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return store.MergeRollups(grain, found)
+}
+
+// scanRunning scans a running hour.
+func scanRunning(row scanner) (h store.Rollup, err error) {
+	var sums []byte
+	if err := row.Scan(&h.EndpointID, &h.Location, timeInto{&h.Begin}, &sums); err != nil {
+		return h, err
+	}
+	return h, h.UnmarshalBinary(sums)
+}
+
 // runningHours returns the hours of the latest checks of an endpoint.
 func runningHours(ctx context.Context, tx *sql.Tx, endpointID string) ([]store.Rollup, error) {
-	scan := func(row scanner) (h store.Rollup, err error) {
-		var sums []byte
-		if err := row.Scan(&h.EndpointID, &h.Location, timeInto{&h.Begin}, &sums); err != nil {
-			return h, err
-		}
-		return h, h.UnmarshalBinary(sums)
-	}
-	return query(ctx, tx, scan, `
+	return query(ctx, tx, scanRunning, `
 		SELECT p.endpoint_id, p.location, p.hour, p.sums
 		FROM places p
 		WHERE p.endpoint_id = ? AND p.hour IS NOT NULL`, endpointID)
@@ -82,7 +119,7 @@ func (db *DB) Counts(ctx context.Context, endpointIDs []string, grain store.Grai
 		counts[id] = counts[id].Plus(c)
 		return struct{}{}, err
 	}
-	scanRunning := func(row scanner) (struct{}, error) {
+	scanSums := func(row scanner) (struct{}, error) {
 		var id string
 		var hour time.Time
 		var sums []byte
@@ -104,7 +141,7 @@ func (db *DB) Counts(ctx context.Context, endpointIDs []string, grain store.Grai
 		if err != nil {
 			return err
 		}
-		_, err = query(ctx, tx, scanRunning, `
+		_, err = query(ctx, tx, scanSums, `
 			SELECT p.endpoint_id, p.hour, p.sums
 			FROM json_each(?) id
 			CROSS JOIN places p ON p.endpoint_id = id.value
@@ -115,6 +152,61 @@ func (db *DB) Counts(ctx context.Context, endpointIDs []string, grain store.Grai
 		return nil, err
 	}
 	return counts, nil
+}
+
+// Latencies implements store.Store.
+func (db *DB) Latencies(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) (map[string]store.Latencies, error) {
+	list, err := jsonText(slices.Compact(slices.Sorted(slices.Values(endpointIDs))))
+	if err != nil {
+		return nil, err
+	}
+	over := rollupsOf(grain)
+	merged := map[string]store.Latencies{}
+	add := func(id string, l store.Latencies) error {
+		sum := merged[id]
+		err := sum.Merge(l)
+		merged[id] = sum
+		return err
+	}
+	scanOver := func(row scanner) (struct{}, error) {
+		var id string
+		var latencies []byte
+		if err := row.Scan(&id, &latencies); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, add(id, store.PackedLatencies(latencies))
+	}
+	scanRunning := func(row scanner) (struct{}, error) {
+		var r store.Rollup
+		var sums []byte
+		if err := row.Scan(&r.EndpointID, timeInto{&r.Begin}, &sums); err != nil || grain.Begin(r.Begin).Before(from) {
+			return struct{}{}, err
+		}
+		if err := r.UnmarshalBinary(sums); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, add(r.EndpointID, r.Latencies)
+	}
+	err = db.read(ctx, "merge latencies", func(tx *sql.Tx) error {
+		// CROSS JOIN keeps the order: a stretch of the primary key for each endpoint.
+		_, err := query(ctx, tx, scanOver, `
+			SELECT u.endpoint_id, u.latencies
+			FROM json_each(?) id
+			CROSS JOIN `+over.table+` u ON u.endpoint_id = id.value AND u.`+over.begin+` >= ?`, list, from.UnixMicro())
+		if err != nil {
+			return err
+		}
+		_, err = query(ctx, tx, scanRunning, `
+			SELECT p.endpoint_id, p.hour, p.sums
+			FROM json_each(?) id
+			CROSS JOIN places p ON p.endpoint_id = id.value
+			WHERE p.hour IS NOT NULL`, list)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return merged, nil
 }
 
 // Tally implements store.Store.

@@ -344,6 +344,9 @@ func testEndpointList(t *testing.T, fresh func(t testing.TB) Database) {
 		want(t, s, store.EndpointFilter{IDs: []string{b.ID}}, "b")
 		want(t, s, store.EndpointFilter{IDs: []string{}})
 		want(t, s, store.EndpointFilter{IDs: nil}, "a", "b", "c")
+		want(t, s, store.EndpointFilter{Slugs: []string{"c", "a", "none\x00"}}, "a", "c")
+		want(t, s, store.EndpointFilter{Slugs: []string{"c", "a"}, PublicOnly: true}, "c")
+		want(t, s, store.EndpointFilter{Slugs: []string{}})
 	})
 
 	t.Run("the roster names all of them with their latest edit", func(t *testing.T) {

@@ -49,6 +49,8 @@ func testIncidents(t *testing.T, fresh func(t testing.TB) Database) {
 			"open":                          {store.IncidentFilter{Status: store.IncidentOpen}, []string{open}},
 			"resolved":                      {store.IncidentFilter{Status: store.IncidentResolved}, []string{recent, old}},
 			"endpoint":                      {store.IncidentFilter{EndpointID: public.ID}, []string{recent, old}},
+			"several endpoints":             {store.IncidentFilter{EndpointIDs: []string{private.ID, public.ID, "ep_none"}, Since: minutes(3)}, []string{recent, open}},
+			"of none of several":            {store.IncidentFilter{EndpointIDs: []string{}}, nil},
 			"no such endpoint":              {store.IncidentFilter{EndpointID: "\x00"}, nil},
 			"public only":                   {store.IncidentFilter{PublicOnly: true}, []string{recent, old}},
 			"open then, or started since":   {store.IncidentFilter{Since: minutes(1)}, []string{recent, open, old}},

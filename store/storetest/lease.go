@@ -32,6 +32,24 @@ func Leases(t *testing.T, fresh func(t testing.TB) Database) {
 		p.wantGlance("a", store.Glance{Held: store.Shards, Live: 1})
 	})
 
+	t.Run("the instances of a location are listed with what they hold", func(t *testing.T) {
+		p := newParish(t, fresh)
+		p.shift("a")
+		p.shift("b")
+		s, ok := p.Leaser.(store.Store)
+		if !ok {
+			t.Fatal("the leaser is no store")
+		}
+		found, err := s.Locations(t.Context())
+		if err != nil || len(found) != 1 || len(found[0].Instances) != 2 {
+			t.Fatalf("Locations = %+v, %v, want one with two instances", found, err)
+		}
+		a, b := found[0].Instances[0], found[0].Instances[1]
+		if a.ID != "a" || a.Shards != store.Shards || !a.Live || b.ID != "b" || b.Shards != 0 || !b.Live || b.Since.IsZero() || !b.ExpiresAt.After(b.Since) {
+			t.Errorf("instances %+v and %+v, want a with all shards and b with none, both alive", a, b)
+		}
+	})
+
 	t.Run("a glance before anybody came", func(t *testing.T) {
 		p := newParish(t, fresh)
 		p.wantGlance("a", store.Glance{Free: store.Shards})

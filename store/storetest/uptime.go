@@ -63,6 +63,12 @@ func testUptime(t *testing.T, fresh func(t testing.TB) Database) {
 			e.ID: {Up: 1, Degraded: 1, Down: 1, Gated: 1, Unknown: 1}, other.ID: {Up: 1},
 		})
 		wantCounts(t, s, ids, store.Hourly, hour.Add(time.Hour), map[string]store.Counts{e.ID: {Unknown: 1}})
+
+		for _, from := range []time.Time{hour, hour.Add(time.Second), store.DayOf(hour)} {
+			for _, grain := range []store.Grain{store.Hourly, store.Daily} {
+				wantLatencies(t, s, append(ids, "ep_none\x00"), grain, from)
+			}
+		}
 	})
 
 	t.Run("nothing measured is nothing", func(t *testing.T) {
@@ -73,9 +79,37 @@ func testUptime(t *testing.T, fresh func(t testing.TB) Database) {
 			}
 			for _, ids := range [][]string{nil, {}, {"ep_none\x00", ""}} {
 				wantCounts(t, s, ids, grain, time.Time{}, map[string]store.Counts{})
+				wantLatencies(t, s, ids, grain, start)
 			}
 		}
 	})
+}
+
+// wantLatencies fails the test unless Latencies says of each endpoint what its roll-ups add up to.
+func wantLatencies(t *testing.T, s store.Store, ids []string, grain store.Grain, from time.Time) {
+	t.Helper()
+	merged, err := s.Latencies(t.Context(), ids, grain, from)
+	if err != nil {
+		t.Fatalf("Latencies: %v", err)
+	}
+	for _, id := range ids {
+		rollups, err := s.Uptime(t.Context(), id, grain, from, from.AddDate(1, 0, 0))
+		if err != nil {
+			t.Fatalf("Uptime: %v", err)
+		}
+		var sum store.Rollup
+		for _, r := range rollups {
+			if err := sum.Merge(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, step := range []string{"", "initialize"} {
+			got, want := merged[id].Quantiles(step, 0, 0.5, 1), sum.Latencies.Quantiles(step, 0, 0.5, 1)
+			if diff := cmp.Diff(got, want); diff != "" {
+				t.Errorf("Latencies of %q, step %q, since %s (-got +want):\n%s", id, step, from, diff)
+			}
+		}
+	}
 }
 
 func testRollups(t *testing.T, fresh func(t testing.TB) Database) {

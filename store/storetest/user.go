@@ -94,6 +94,7 @@ func testUsers(t *testing.T, fresh func(t testing.TB) Database) {
 			}
 		}
 		create(given)
+		given.LastSeenAt = given.CreatedAt
 		got, gotUser, err := s.Session(t.Context(), given.TokenHash, minutes(9))
 		if diff := cmp.Diff(got, given); diff != "" || err != nil {
 			t.Errorf("Session (-got +want):\n%s%v", diff, err)

@@ -2,26 +2,53 @@
 // It rests while the page is hidden and while the reader is busy in it (typing, choosing, selecting text), and it keeps
 // open what was open and the focus where it was.
 
+import { listen } from "./live.js";
+
 export function keepFresh(main, enhance) {
   if (!main) return;
   const period = Number(main.dataset.refresh) * 1000;
   let asking = false;
+  let again = false;
+  let rounds = 0;
 
   const refresh = async () => {
+    again = asking; // what changes while the page is on its way may not be in it
     if (asking || document.hidden || busy(main)) return;
     asking = true;
     try {
       const fresh = await ask();
-      if (fresh && !busy(main)) replace(main, fresh, enhance);
+      if (fresh && !busy(main)) {
+        replace(main, fresh, enhance);
+        listenAnew(main, fresh);
+      }
     } catch {
       // The service is away or restarting: the page stays as it is, and the next round tries again.
     } finally {
       asking = false;
+      if (again) refresh();
     }
   };
 
-  setInterval(refresh, period);
+  // While the page hears of changes, asking is only there for what nobody says: that time goes by.
+  const round = () => {
+    if (!stream.connected() || ++rounds % 4 === 0) refresh();
+  };
+
+  // Another page of a list, or another list, is another stream.
+  const listenAnew = (main, page) => {
+    const fresh = page.querySelector("main")?.dataset.live;
+    if (!fresh || watched(fresh) === watched(main.dataset.live)) return;
+    main.dataset.live = fresh;
+    stream.reopen();
+  };
+
+  const stream = listen(main, refresh);
+  setInterval(round, period);
   document.addEventListener("visibilitychange", refresh);
+}
+
+function watched(address) {
+  return new URL(address, location.href).searchParams.getAll("e").join();
 }
 
 async function ask() {

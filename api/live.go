@@ -1,0 +1,321 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// Pages that stand open hear by server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html) that
+// something they show has changed, and ask for it.
+//
+//	viewer ─► every second: live.look ─► the database, at most once a second for all viewers together
+//	       └─ what it watches has changed? ─► one event
+//
+// There is no goroutine but those of the requests: whoever looks first looks for all.
+
+// Where the streams are. A slug has no dot.
+const (
+	eventsPath       = "/events"
+	publicEventsPath = "/status/feed.events"
+)
+
+// Bounds of the streams. One ends by itself after liveFor, so that whoever is no longer logged in is not served for ever; the
+// browser comes back by itself.
+const (
+	liveEvery    = time.Second
+	liveFor      = 5 * time.Minute
+	liveBreath   = 20 * time.Second // after so long without an event, something is sent that keeps proxies from hanging up
+	livePatience = 5 * time.Second  // for a reader to take an event; a slower one is dropped, and comes back
+	liveTimeout  = 3 * time.Second  // for the database
+	maxViewers   = 10_000
+	maxPerViewer = 100 // endpoints
+	maxPerSource = 30  // public streams from one address
+
+	maxWatchedSlug = 100 // bytes
+
+	// liveSlack is how long a check takes as a rule: one that began so long before a page was made may have ended after.
+	liveSlack = 2 * time.Second
+)
+
+// live is what all viewers look at.
+type live struct {
+	over chan struct{} // closed when this service stops
+
+	mu       sync.Mutex
+	stopped  bool
+	viewers  int
+	sources  map[string]int // public viewers by address
+	watched  map[string]int // viewers by slug
+	looking  bool
+	lookedAt time.Time
+	turn     uint64            // raised with each look that found a change
+	seen     map[string]signal // by slug
+	entry    string
+	entryAt  uint64 // the turn in which another entry was found
+}
+
+// signal is what was last seen of an endpoint, and in which turns it changed.
+type signal struct {
+	sighting          store.Sighting
+	statusAt, checkAt uint64
+	known             bool
+}
+
+func newLive() *live {
+	return &live{over: make(chan struct{}), sources: map[string]int{}, watched: map[string]int{}, seen: map[string]signal{}}
+}
+
+// change is what an event says.
+type change struct {
+	Status    bool `json:"status"`    // the status of an endpoint that is watched is another
+	Checks    bool `json:"checks"`    // one was checked
+	Incidents bool `json:"incidents"` // some incident began, changed or ended
+}
+
+// EndStreams ends all streams of events: they would keep the server from shutting down. None begins afterwards.
+func (s *Server) EndStreams() {
+	s.live.mu.Lock()
+	defer s.live.mu.Unlock()
+	if !s.live.stopped {
+		s.live.stopped = true
+		close(s.live.over)
+	}
+}
+
+// liveEvents tells whoever is logged in of the endpoints in the query, as ?e=slug&e=slug.
+func (s *Server) liveEvents(c echo.Context) error { return s.stream(c, false) }
+
+// publicEvents tells anybody of public endpoints, as far as the status page shows them: their status.
+func (s *Server) publicEvents(c echo.Context) error { return s.stream(c, true) }
+
+func (s *Server) stream(c echo.Context, public bool) error {
+	slugs := slices.Compact(slices.Sorted(slices.Values(c.QueryParams()["e"])))
+	slugs = slices.DeleteFunc(slugs, func(slug string) bool { return slug == "" || len(slug) > maxWatchedSlug || !isText(slug) })
+	if len(slugs) > maxPerViewer {
+		slugs = slugs[:maxPerViewer]
+	}
+	source := ""
+	if public {
+		source = c.RealIP()
+	}
+	if err := s.live.enter(source, slugs); err != nil {
+		return err
+	}
+	defer s.live.leave(source, slugs)
+	unhurried(c)
+	h := c.Response().Header()
+	h.Set(echo.HeaderContentType, "text/event-stream")
+	h.Set("X-Accel-Buffering", "no") // a proxy that gathers answers would hold events back
+	v := watcher{
+		control: http.NewResponseController(c.Response()), w: c.Response(), public: public, slugs: slugs, shown: shownAt(c.QueryParam("at")),
+	}
+	return v.watch(c.Request().Context(), s.live, s.read)
+}
+
+// shownAt reads when the page that asks was made, in milliseconds since 1970: what was checked later is news to it.
+func shownAt(text string) time.Time {
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return time.Now()
+	}
+	return time.UnixMilli(ms)
+}
+
+// enter counts a viewer in.
+func (l *live) enter(source string, slugs []string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.stopped, l.viewers >= maxViewers:
+		return fault(http.StatusServiceUnavailable, "Too many viewers", "Too many pages are open. Reload the page to see what is new.")
+	case source != "" && l.sources[source] >= maxPerSource:
+		return fault(http.StatusTooManyRequests, "Too many streams", "Too many pages are open at this address. Reload the page to see what is new.")
+	case len(l.watched)+len(slugs) > store.MaxSightings:
+		return fault(http.StatusServiceUnavailable, "Too many viewers", "Too many endpoints are being watched. Reload the page to see what is new.")
+	}
+	l.viewers++
+	if source != "" {
+		l.sources[source]++
+	}
+	for _, slug := range slugs {
+		l.watched[slug]++
+	}
+	return nil
+}
+
+func (l *live) leave(source string, slugs []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.viewers--
+	if source != "" {
+		countDown(l.sources, source)
+	}
+	for _, slug := range slugs {
+		if countDown(l.watched, slug) == 0 {
+			delete(l.seen, slug)
+		}
+	}
+}
+
+func countDown(counts map[string]int, key string) int {
+	counts[key]--
+	n := counts[key]
+	if n == 0 {
+		delete(counts, key)
+	}
+	return n
+}
+
+// look looks at everything that is watched, unless somebody has just done so or is about to.
+func (l *live) look(ctx context.Context, r reader) {
+	l.mu.Lock()
+	if l.looking || time.Since(l.lookedAt) < liveEvery*9/10 {
+		l.mu.Unlock()
+		return
+	}
+	l.looking = true
+	slugs := make([]string, 0, len(l.watched))
+	for slug := range l.watched {
+		slugs = append(slugs, slug)
+	}
+	l.mu.Unlock()
+
+	// Others wait for what this viewer finds: that it leaves must not take it from them.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), liveTimeout)
+	defer cancel()
+	sight, err := r.Sight(ctx, slugs)
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.looking, l.lookedAt = false, time.Now()
+	if err == nil { // while the database is away, nothing is new
+		l.note(sight)
+	}
+}
+
+func (l *live) note(sight store.Sight) {
+	l.turn++
+	if sight.LastEntry != l.entry {
+		l.entry, l.entryAt = sight.LastEntry, l.turn
+	}
+	for _, now := range sight.Sightings {
+		if l.watched[now.Slug] == 0 {
+			continue // nobody looks any more
+		}
+		before := l.seen[now.Slug]
+		s := signal{now, before.statusAt, before.checkAt, true}
+		if !before.known || before.sighting.Status != now.Status || !before.sighting.Since.Equal(now.Since) {
+			s.statusAt = l.turn
+		}
+		if !before.known || !before.sighting.CheckedAt.Equal(now.CheckedAt) {
+			s.checkAt = l.turn
+		}
+		l.seen[now.Slug] = s
+	}
+}
+
+// since returns what has changed of some endpoints after a turn, and the present one. A stranger hears of the status of public
+// endpoints only.
+func (l *live) since(turn uint64, slugs []string, public bool) (change, uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var c change
+	for _, slug := range slugs {
+		s := l.seen[slug]
+		if public && !s.sighting.Public {
+			continue
+		}
+		c.Status = c.Status || s.statusAt > turn
+		c.Checks = c.Checks || s.checkAt > turn && !public
+	}
+	c.Incidents = l.entryAt > turn && !public
+	return c, l.turn
+}
+
+// after returns what may be news to a page that was made at some time: an endpoint that was checked since.
+func (l *live) after(shown time.Time, slugs []string, public bool) change {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	checked := slices.ContainsFunc(slugs, func(slug string) bool {
+		s := l.seen[slug].sighting
+		return s.CheckedAt.After(shown.Add(-liveSlack)) && (s.Public || !public)
+	})
+	return change{Status: checked, Checks: checked && !public}
+}
+
+// watcher is one stream.
+type watcher struct {
+	control *http.ResponseController
+	w       http.ResponseWriter
+	public  bool
+	slugs   []string
+	shown   time.Time
+}
+
+// watch sends events until the viewer leaves, is too slow, or has been served for long enough.
+func (v *watcher) watch(ctx context.Context, l *live, r reader) error {
+	if !v.send("retry: 3000\n\n") {
+		return nil
+	}
+	var turn uint64
+	first := true
+	end, tick := time.NewTimer(liveFor), time.NewTicker(liveEvery)
+	defer end.Stop()
+	defer tick.Stop()
+	quiet := time.Duration(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.over:
+			return nil
+		case <-end.C:
+			return nil
+		case <-tick.C:
+		}
+		l.look(ctx, r)
+		var c change
+		if c, turn = l.since(turn, v.slugs, v.public); first {
+			c, first = l.after(v.shown, v.slugs, v.public), false
+		}
+		quiet += liveEvery
+		switch {
+		case c != change{}:
+			if !v.event(c) {
+				return nil
+			}
+			quiet = 0
+		case quiet >= liveBreath:
+			if !v.send(": still here\n\n") {
+				return nil
+			}
+			quiet = 0
+		}
+	}
+}
+
+func (v *watcher) event(c change) bool {
+	data, err := json.Marshal(c)
+	return err == nil && v.send(fmt.Sprintf("event: change\ndata: %s\n\n", data))
+}
+
+// send writes to the viewer, and reports whether it has taken what was written.
+func (v *watcher) send(text string) bool {
+	if err := v.control.SetWriteDeadline(time.Now().Add(livePatience)); err != nil {
+		return false
+	}
+	if _, err := v.w.Write([]byte(text)); err != nil {
+		return false
+	}
+	return v.control.Flush() == nil
+}
