@@ -519,3 +519,66 @@ func TestMembersByTheAPI(t *testing.T) {
 	r.ask("DELETE", "/api/v1/members/"+id, "").want(http.StatusNoContent)
 	r.ask("DELETE", "/api/v1/members/"+id, "").want(http.StatusNotFound)
 }
+
+func TestASessionIsNotedAsSeenOnceAMinute(t *testing.T) {
+	r := start(t)
+	r.login()
+	u := r.user("ada")
+	secret, hash := store.NewSecret("")
+	begun := time.Now().Add(-10 * time.Minute)
+	err := r.store.CreateSession(t.Context(), store.Session{TokenHash: hash, UserID: u.ID, CreatedAt: begun, ExpiresAt: begun.Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := func() time.Time {
+		s, _, err := r.store.Session(t.Context(), hash, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.LastSeenAt
+	}
+	b := browser{"rollcall_session": secret}
+	b.wantIn(r, true)
+	first := seen()
+	if since := time.Since(first); since < 0 || since > 2*time.Minute || !first.Equal(first.Truncate(time.Minute)) {
+		t.Errorf("last seen %v, want this minute", first)
+	}
+	b.wantIn(r, true)
+	if again := seen(); again.Sub(first) != 0 && again.Sub(first) != time.Minute {
+		t.Errorf("last seen %v, then %v", first, again)
+	}
+}
+
+func TestACodeIsOfItsOwnStepAndTheOnesBesideIt(t *testing.T) {
+	const secret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ" // of RFC 6238, appendix B
+	at := time.Unix(1111111109, 0)
+	for _, tt := range []struct {
+		code string
+		now  time.Time
+		want bool
+	}{
+		{"081804", at, true},
+		{"081804", at.Add(30 * time.Second), true},
+		{"081804", at.Add(-30 * time.Second), true},
+		{"081804", at.Add(61 * time.Second), false},
+		{"081804", at.Add(-90 * time.Second), false},
+		{"08180", at, false},
+		{"0818040", at, false},
+		{"", at, false},
+	} {
+		step, ok := api.StepForTest(secret, tt.code, tt.now)
+		if ok != tt.want || ok && step != at.Unix()/30 {
+			t.Errorf("code %q at %v: step %d, %v, want %v", tt.code, tt.now, step, ok, tt.want)
+		}
+	}
+}
+
+func TestInvitationsAreTriedAFewTimesOnly(t *testing.T) {
+	r := start(t)
+	for range 40 {
+		if a := (browser{}).get(r, "/join?token=x"); a.status == http.StatusTooManyRequests {
+			return
+		}
+	}
+	t.Error("nobody was asked to wait")
+}

@@ -43,7 +43,7 @@ const (
 	maxValues        = 20 // of an enum
 	openTools        = 4  // so few of them stand open
 	// maxSchemaWork is how many bytes of schemas are read for one page, those again that are referred to again.
-	maxSchemaWork = 16 << 20
+	maxSchemaWork = 4 << 20
 )
 
 // schemaBounds are what is left for one page.
@@ -153,11 +153,18 @@ type schemaReader struct {
 
 // members reads an object, nothing when enough was read.
 func (r *schemaReader) members(raw json.RawMessage) members {
-	if *r.work -= len(raw); *r.work < 0 {
-		r.left = true
+	if !r.spend(raw) {
 		return nil
 	}
 	return membersOf(raw)
+}
+
+// spend reports whether there is work left for reading some JSON.
+func (r *schemaReader) spend(raw json.RawMessage) bool {
+	const least = 64 // bytes: reading little costs something as well
+	*r.work -= len(raw) + least
+	r.left = r.left || *r.work < 0
+	return *r.work >= 0
 }
 
 // object lists the properties of a schema, those that are required first.
@@ -234,7 +241,7 @@ func (r *schemaReader) typeOf(m members, depth int) string {
 	}
 	for _, name := range []string{"anyOf", "oneOf"} {
 		var some []json.RawMessage
-		if m[name] == nil || json.Unmarshal(m[name], &some) != nil {
+		if m[name] == nil || !r.spend(m[name]) || json.Unmarshal(m[name], &some) != nil {
 			continue
 		}
 		var words []string

@@ -80,7 +80,7 @@ func TestHostileSchemasAreBounded(t *testing.T) {
 				rows += len(tool.Input) + len(tool.Output)
 				web.RenderPart("tool", tool)
 			}
-			if took := time.Since(begin); len(tools) > 300 || rows > 4000 || took > 5*time.Second {
+			if took := time.Since(begin); len(tools) > 300 || rows > 4000 || took > 20*time.Second {
 				t.Errorf("%d tools with %d properties in %s", len(tools), rows, took)
 			}
 		})

@@ -476,6 +476,15 @@ func callsOf(h *history, db *postgres.DB) []call {
 		{name: "Maintenance", do: func(ctx context.Context) error { return second(db.Maintenance(ctx, maintenance.ID)) }},
 		{name: "Maintenances", do: func(ctx context.Context) error { return second(db.Maintenances(ctx, now)) }, whole: []string{"maintenances"}},
 		{name: "DeleteMaintenance", do: func(ctx context.Context) error { return db.DeleteMaintenance(ctx, maintenance.ID) }},
+		{name: "CreateStatusPage", do: func(ctx context.Context) error {
+			return second(db.CreateStatusPage(ctx, store.StatusPage{Slug: "acme", Name: "ACME", Domain: "acme.example"}))
+		}, whole: []string{"status_pages"}}, // it counts them
+		{name: "UpdateStatusPage", do: func(ctx context.Context) error {
+			return second(db.UpdateStatusPage(ctx, "acme", func(p *store.StatusPage) error { p.Text = "how we are"; return nil }))
+		}},
+		{name: "StatusPage", do: func(ctx context.Context) error { return second(db.StatusPage(ctx, "acme")) }},
+		{name: "StatusPages", do: func(ctx context.Context) error { return second(db.StatusPages(ctx)) }, whole: []string{"status_pages"}},
+		{name: "DeleteStatusPage", do: func(ctx context.Context) error { return db.DeleteStatusPage(ctx, "acme") }},
 		{name: "CreateSubscription", do: func(ctx context.Context) (err error) {
 			subscription, err = db.CreateSubscription(ctx, store.Subscription{
 				Channel: store.Channel{Name: "me", Type: store.ChannelEmail, Settings: map[string]string{"to": store.NewID("me") + "@example.com"}},
