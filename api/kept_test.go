@@ -113,7 +113,7 @@ func TestManyVisitorsAreFewQuestions(t *testing.T) {
 	}
 }
 
-func TestWhatIsChangedHereIsShownAtOnce(t *testing.T) {
+func TestWhatIsChangedHereIsShownToThePublicAtOnce(t *testing.T) {
 	r := start(t, func(c *api.Config) { c.KeepPublic = 5 * time.Second })
 	shows := func(text string, want bool) {
 		t.Helper()
