@@ -85,8 +85,8 @@ func TestDigest(t *testing.T) {
 			f.wantSettled(60)
 		}},
 		{"what is no opening goes on meanwhile", func(t *testing.T, f *fixture) {
-			stop := f.start()
 			f.open(1, 30, "ch_1")
+			stop := f.start()
 			time.Sleep(10 * time.Second)
 			f.open(31, 60, "ch_1")
 			f.add("inc_x", "ch_1", store.NoticeUpdated)
@@ -151,8 +151,8 @@ func TestDigest(t *testing.T) {
 			}
 		}},
 		{"a digest that waits is given back when the service stops", func(t *testing.T, f *fixture) {
-			stop := f.start()
 			f.open(1, 30, "ch_1")
+			stop := f.start()
 			time.Sleep(3 * time.Second)
 			began := time.Now()
 			stop()

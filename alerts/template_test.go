@@ -97,6 +97,12 @@ func TestATemplateThatDoesNotWorkIsRefusedWithItsLine(t *testing.T) {
 	}
 	for _, tt := range tests {
 		err := alerts.CheckTemplate(tt.template)
+		for range 9 { // a machine that is busy with something else makes any template one that takes too long
+			if err == nil || strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "too long: it loops") {
+				break
+			}
+			err = alerts.CheckTemplate(tt.template)
+		}
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error = %v, want %q in it", tt.name, err, tt.want)
 		}
