@@ -164,8 +164,8 @@ const maxProposedName = 60
 // niceOver returns a round duration well above what a healthy answer took, and below the timeout where there is one.
 func niceOver(took, timeout time.Duration) time.Duration {
 	over := proposeLeast
-	for _, n := range []time.Duration{2, 3, 5, 10, 15, 20, 30, 60} {
-		if next := n * time.Second; over < proposeSlower*took && next < timeout {
+	for _, seconds := range []int{2, 3, 5, 10, 15, 20, 30, 60} {
+		if next := time.Duration(seconds) * time.Second; over < proposeSlower*took && next < timeout {
 			over = next
 		}
 	}

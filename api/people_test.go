@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -222,7 +223,7 @@ func TestMembersAreChangedByAdmins(t *testing.T) {
 	browser{}.post(r, "/login", "name", "bob", "password", password).want(http.StatusSeeOther)
 	ada.post(r, "/members", "action", "remove", "id", id).want(http.StatusOK).wantWords("Remove bob?")
 	ada.post(r, "/members", "action", "remove", "id", id, "sure", "yes").want(http.StatusSeeOther)
-	if _, err := r.store.User(t.Context(), id); err != store.ErrNotFound {
+	if _, err := r.store.User(t.Context(), id); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("bob after his removal: %v", err)
 	}
 	ada.post(r, "/members", "action", "remove", "id", r.user("ada").ID, "sure", "yes").want(http.StatusConflict)

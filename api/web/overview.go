@@ -87,7 +87,7 @@ func (f OverviewFilter) Path(page int) string {
 	return "/?" + values.Encode()
 }
 
-// By returns the filter with another order, Only with another status.
+// By returns the filter with another order.
 func (f OverviewFilter) By(order string) OverviewFilter {
 	f.Order = order
 	return f
@@ -160,7 +160,7 @@ func (p OverviewPage) Total() int {
 	return n
 }
 
-// First, Previous and Next are addresses of other pages of the list; empty where there is none.
+// First is the address of the first page; empty near it, as that of any page that there is not.
 func (p OverviewPage) First() string { return p.near(1, p.Page > 2) }
 
 // Previous is the address of the page before this one.

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -640,7 +641,7 @@ func testAudit(t *testing.T, fresh func(t testing.TB) Database) {
 				t.Errorf("%+v (-got +want):\n%s", tt.f, diff)
 			}
 		}
-		if _, err := s.Audits(t.Context(), store.AuditFilter{Cursor: "x"}); err != store.ErrBadCursor {
+		if _, err := s.Audits(t.Context(), store.AuditFilter{Cursor: "x"}); !errors.Is(err, store.ErrBadCursor) {
 			t.Errorf("a strange cursor: %v", err)
 		}
 		now := time.Now()
