@@ -60,6 +60,7 @@ admin POST /api/v1/tokens
 admin DELETE /api/v1/tokens/:id
 admin GET /api/v1/audit
 public GET /api/v1/status
+public GET /webhook.schema.json
 public GET /api/v1/openapi.yaml
 public GET /api/v2/summary.json
 public GET /api/v2/status.json

@@ -127,17 +127,18 @@ const (
 	proposePatient = 30 * time.Second // and given as long
 )
 
+// lookupPatience is how long a proposal waits for the database: what was seen must not be lost with it.
+const lookupPatience = 2 * time.Second
+
 // propose puts what a try has shown into the fields that nobody has touched, and says so.
-func (s *Server) propose(ctx context.Context, f *web.EndpointForm, r probe.Result) ([]web.Said, error) {
-	var said []web.Said
+func (s *Server) propose(ctx context.Context, f *web.EndpointForm, r probe.Result) (said []web.Said) {
 	fresh := formOf(store.NewEndpoint())
 	if name := r.Facts.ServerName; f.Name == "" && name != "" {
 		e := store.Endpoint{Name: clip(strings.TrimSpace(name), maxProposedName)}
-		taken, err := s.nameTaken(ctx, e)
-		if err != nil {
-			return nil, err
-		}
-		if !taken && e.Name != "" {
+		hasty, cancel := context.WithTimeout(ctx, lookupPatience)
+		taken, err := s.nameTaken(hasty, e)
+		cancel()
+		if err == nil && !taken && e.Name != "" { // else they find a name themselves
 			f.Name = e.Name
 			said = append(said, web.Say("It calls itself %s.", e.Name))
 		}
@@ -155,7 +156,7 @@ func (s *Server) propose(ctx context.Context, f *web.EndpointForm, r probe.Resul
 	if at := r.Facts.TLSExpiresAt; at != nil {
 		said = append(said, web.Say("Its certificate is good until %s; you hear of it before that ends.", at.UTC().Format("2 Jan 2006")))
 	}
-	return said, nil
+	return said
 }
 
 // maxProposedName bounds a name that a server proposes for itself, in bytes.

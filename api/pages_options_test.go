@@ -143,7 +143,7 @@ func TestThePagesOfAnEndpointShowItsContractEventsAndTranscripts(t *testing.T) {
 		}
 	}
 	check := s.get(page.link("/endpoints/weather/checks/"))
-	if !strings.Contains(check.body, "&lt;b&gt;word for word&lt;/b&gt;") || !strings.Contains(check.text, "The conversation: 1 message") {
+	if !strings.Contains(check.body, "&lt;b&gt;word for word&lt;/b&gt;") || !strings.Contains(check.text, "1 message, secrets cut out") {
 		t.Errorf("the page of the check does not show what was said: %s", check.text)
 	}
 	for _, path := range []string{"/status", "/status/weather"} {

@@ -141,9 +141,7 @@ func (s *Server) submitEndpoint(c echo.Context, page web.FormPage, kept store.En
 			return s.endpointMistaken(c, page, parents, err)
 		}
 		if page.Slug == "" {
-			if page.Proposed, err = s.propose(c.Request().Context(), &page.Form, check.Result); err != nil {
-				return err
-			}
+			page.Proposed = s.propose(c.Request().Context(), &page.Form, check.Result)
 		}
 		view := web.CheckOf("", check.Result)
 		page.Test = &view

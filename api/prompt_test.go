@@ -27,7 +27,12 @@ func (frozen) Endpoints(ctx context.Context, f store.EndpointFilter) (store.Page
 }
 
 func (frozen) Session(context.Context, []byte, time.Time) (store.Session, store.User, error) {
-	return store.Session{}, store.User{Name: "ada"}, nil
+	return store.Session{}, store.User{Name: "ada", Role: store.RoleAdmin}, nil
+}
+
+func (frozen) Index(ctx context.Context, _ store.EndpointFilter, _ bool) ([]store.Line, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
 }
 
 func (frozen) Channels(context.Context) ([]store.Channel, error) { return nil, nil }
@@ -88,7 +93,7 @@ func TestADatabaseThatHangsHoldsNobodyForLong(t *testing.T) {
 		{"a single probe", "POST", "/api/v1/check", `{"url": "https://a.example"}`, 0, 200, time.Minute},
 		{"a check", "POST", "/api/v1/endpoints/a/check", "", 0, 200, time.Minute},
 		{"a check by its button", "POST", "/endpoints/a", "action=check", 0, 303, time.Minute},
-		{"a test in the form", "POST", "/endpoints/new", endpointForm("test", "https://a.example").Encode(), 0, 200, time.Minute},
+		{"a test in the form", "POST", "/endpoints/new", endpointForm("test", "https://a.example").Encode(), 0, 200, time.Minute + 2*time.Second}, // for a name to propose
 		{"a test message", "POST", "/api/v1/channels/ch_1/test", "", 0, 204, time.Minute},
 		{"a test message by its button", "POST", "/channels/ch_1", "action=test", 0, 200, time.Minute},
 	}

@@ -30,6 +30,8 @@ type site struct {
 	page *store.StatusPage // without its logo; nil: the built-in page of all public endpoints
 	base string            // scheme and host, which whole links begin with
 	root string            // path that its own links begin with: "/status", "/p/acme", or empty at the root of its domain
+	// named means that base is nobody's word: that of a request is its sender's.
+	named bool
 }
 
 const keySite = "site"
@@ -39,7 +41,7 @@ func (s *Server) siteOf(c echo.Context) site {
 	if found, ok := c.Get(keySite).(site); ok {
 		return found
 	}
-	return site{base: s.baseURL(c), root: "/status"}
+	return site{base: s.baseURL(c), root: "/status", named: s.cfg.PublicURL != ""}
 }
 
 // home is the path of the page itself.
@@ -95,8 +97,12 @@ func (v site) keptAs() string {
 	return v.page.ID + " " + strconv.FormatInt(v.page.UpdatedAt.UnixMicro(), 36)
 }
 
-// canonical is the whole address that the page is known by, wherever it is looked at: that of its own domain where it has one.
+// canonical is the whole address that the page is known by, wherever it is looked at: that of its own domain where it has one, and
+// empty where nobody but the request says what the address is.
 func (v site) canonical(path string) string {
+	if !v.named {
+		return ""
+	}
 	if v.page == nil || v.page.DomainProvenAt == nil || v.root == "" {
 		return v.base + path
 	}
@@ -261,9 +267,9 @@ func (s *Server) sited(next echo.HandlerFunc) echo.HandlerFunc {
 		if page == nil {
 			return store.ErrNotFound
 		}
-		found := site{page: page, base: s.baseURL(c), root: "/p/" + page.Slug}
+		found := site{page: page, base: s.baseURL(c), root: "/p/" + page.Slug, named: s.cfg.PublicURL != ""}
 		if domain, ok := c.Get(keyDomain).(string); ok {
-			found.base, found.root = s.scheme(c)+"://"+domain, ""
+			found.base, found.root, found.named = s.scheme(c)+"://"+domain, "", true
 		}
 		h := c.Response().Header()
 		if found.hidden() {
