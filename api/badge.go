@@ -49,14 +49,14 @@ var badgeKinds = []badgeKind{
 	{name: "height", label: always("height"), ask: askState, say: sayHeight},
 }
 
-// badgeKindOf returns a kind by its name, and whether there is one.
-func badgeKindOf(name string) (badgeKind, bool) {
+// badgeKindOf returns a kind by its name; the zero one when there is none.
+func badgeKindOf(name string) badgeKind {
 	for _, k := range badgeKinds {
 		if k.name == name {
-			return k, true
+			return k
 		}
 	}
-	return badgeKind{}, false
+	return badgeKind{}
 }
 
 // badgeQuery is what the query of a badge asks for.
@@ -126,7 +126,7 @@ func pick[T any](into *T, list []T, fits func(T) bool) bool {
 // would be a broken picture: whatever is wrong, there is a picture.
 func (s *Server) badge(c echo.Context) error {
 	name, suffix, _ := strings.Cut(strings.TrimPrefix(c.Path(), badgePath), ".")
-	kind, _ := badgeKindOf(name)
+	kind := badgeKindOf(name)
 	q := readBadgeQuery(kind, c.Request().URL.RawQuery)
 	badgeHeaders(c)
 

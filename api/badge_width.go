@@ -58,7 +58,8 @@ func (w *widths) of(r rune, bold bool) int {
 func measured(text string) bool {
 	for _, r := range text {
 		_, sign := signWidths[r]
-		if !(r >= 0x20 && r < 0x7f || r >= 0xa0 && r < 0x180 || sign) {
+		latin := r >= 0x20 && r < 0x7f || r >= 0xa0 && r < 0x180
+		if !latin && !sign {
 			return false
 		}
 	}

@@ -58,7 +58,7 @@ func badgeForm(c echo.Context, page web.BadgesPage) web.BadgeForm {
 		Theme:    chosen("theme", page.Themes, page.Themes[0]),
 		Label:    badgeText(c.QueryParam("label"), maxLabel),
 	}
-	kind, _ := badgeKindOf(f.Kind)
+	kind := badgeKindOf(f.Kind)
 	f.Window = chosen("window", page.Windows, kind.usual)
 	if f.Window == "" { // of a kind that looks at none: what the others begin with
 		f.Window = "30d"
@@ -73,7 +73,7 @@ func badgeForm(c echo.Context, page web.BadgesPage) web.BadgeForm {
 // document could take for its own are written as numbers: this address stands in all sorts of documents.
 func badgeAddress(slug string, page web.BadgesPage) string {
 	f := page.Form
-	kind, _ := badgeKindOf(f.Kind)
+	kind := badgeKindOf(f.Kind)
 	q := url.Values{}
 	add := func(name, value, usual string) {
 		if value != "" && value != usual {
