@@ -115,8 +115,9 @@ func parts(days ...time.Time) []string {
 // callsOf does everything that a store can do, each method at least once, with a history behind it. The calls go in this
 // order; those that make something make it anew each time.
 func callsOf(h *history, db *postgres.DB) []call {
+	h.turns++
 	var (
-		now       = store.Stamp(time.Now())
+		now       = store.Stamp(time.Now().Add(time.Duration(h.turns) * 5 * time.Second)) // later than what was recorded in the turn before
 		day       = h.base.AddDate(0, 0, 1)
 		last      = h.base.AddDate(0, 0, historyDays-1)
 		old       = h.endpoints[7]

@@ -194,6 +194,7 @@ func indexesOf(t *testing.T, url string) indexes {
 
 // history is a database with a past: endpoints that were checked all over three days, and hours and days of a year.
 type history struct {
+	turns     int       // how often everything was done
 	base      time.Time // when the first of the three days begins
 	endpoints []store.Endpoint
 	channel   store.Channel
