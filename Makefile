@@ -94,4 +94,4 @@ fuzz: ## every fuzz test of what reads strangers' bytes, FUZZTIME=30s each; FUZZ
 
 .PHONY: clean
 clean: ## remove what was built here; databases and keys stay
-	rm -rf rollcall .ci/cache .ci/peers/node_modules
+	rm -rf rollcall .ci/cache .ci/peers/node_modules .ci/pages/node_modules

@@ -460,6 +460,25 @@ func callsOf(h *history, db *postgres.DB) []call {
 			}
 			return nil
 		}},
+		{name: "Latencies by the day", do: func(ctx context.Context) error {
+			return second(db.Latencies(ctx, []string{old.ID, h.endpoints[8].ID}, store.Daily, day.AddDate(-1, 0, 0)))
+		}, within: []string{}},
+		{name: "Rollups by the hour", do: func(ctx context.Context) error {
+			return second(db.Rollups(ctx, []string{old.ID, h.endpoints[8].ID}, store.Hourly, day))
+		}, within: months(day, now.AddDate(0, 2, 0))},
+		{name: "Sight", do: func(ctx context.Context) error {
+			sight, err := db.Sight(ctx, []string{old.Slug, h.endpoints[8].Slug, "nobody"})
+			if err == nil && (len(sight.Sightings) != 2 || sight.LastEntry == "") {
+				err = fmt.Errorf("sight %+v, want two endpoints and an entry", sight)
+			}
+			return err
+		}},
+		{name: "Index", do: func(ctx context.Context) error {
+			return second(db.Index(ctx, store.EndpointFilter{}, true))
+		}, whole: []string{"endpoints", "endpoint_states", "places"}},
+		{name: "Locations", do: func(ctx context.Context) error {
+			return second(db.Locations(ctx))
+		}, whole: []string{"places", "instances", "leases"}},
 		{name: "Tally", do: func(ctx context.Context) error {
 			tally, err := db.Tally(ctx, old.ID, last.Add(time.Hour), time.Second)
 			if err == nil && (tally.Counts.Up == 0 || tally.Under == 0) {

@@ -142,8 +142,13 @@ func (db *DB) Latencies(ctx context.Context, endpointIDs []string, grain store.G
 	rows, err := db.pool.Query(ctx, `
 		SELECT p.endpoint_id, u.latencies, NULL::bytea
 		FROM places p
-		JOIN (`+rollups(grain)+`) u ON u.place = p.num
-		WHERE p.endpoint_id = ANY ($1) AND u.key >= $2
+		CROSS JOIN LATERAL ( -- one place at a time, by its key
+		    SELECT u.latencies
+		    FROM (`+rollups(grain)+`) u
+		    WHERE u.place = p.num AND u.key >= $2
+		    OFFSET 0
+		) u
+		WHERE p.endpoint_id = ANY ($1)
 		UNION ALL
 		SELECT p.endpoint_id, NULL, p.sums
 		FROM places p

@@ -64,11 +64,8 @@ func past(t *testing.T, version int) (path string) {
 }
 
 func TestIncidentsAndTheirNoticesSurviveEveryStep(t *testing.T) {
-	all, err := migrations.List(migrations.SQLite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for version := 3; version < len(all); version++ {
+	const timelines = 12 // with which incidents are kept in another way
+	for version := 3; version < timelines; version++ {
 		t.Run(fmt.Sprint("from version ", version), func(t *testing.T) {
 			path := past(t, version)
 			db, err := sqlite.Open(t.Context(), path, storetest.Sealer(t, 1))
