@@ -127,7 +127,7 @@ func TestAnActThatMakesNoSenseIsRefused(t *testing.T) {
 func TestAnAnnouncementIsAnIncidentOfItsOwn(t *testing.T) {
 	r := start(t)
 	channel, _ := r.ask("POST", "/api/v1/channels", `{"name": "ops", "type": "slack", "webhook_url": "`+webhook+`"}`).object()["id"].(string)
-	r.register(`{"url": "https://a.example", "name": "A", "channels": ["` + channel + `"]}`)
+	r.register(`{"url": "https://a.example", "name": "A", "public": true, "channels": ["` + channel + `"]}`)
 	reply := r.ask("POST", "/api/v1/incidents", `{"title": "Our provider is slow", "severity": "degraded", "text": "We look into it.",
 		"endpoints": ["a"], "started_at": "`+at(-time.Hour)+`"}`, r.loggedIn()).want(http.StatusCreated)
 	got := reply.object()
@@ -162,6 +162,14 @@ func TestAnAnnouncementIsAnIncidentOfItsOwn(t *testing.T) {
 	shown, _ := r.get("/api/v1/status", nobody).object()["incidents"].([]any)
 	if len(shown) != 1 || shown[0].(map[string]any)["name"] != "Our provider is slow" || shown[0].(map[string]any)["endpoint"] != nil {
 		t.Errorf("the public is told %v", shown)
+	}
+	// What is said of endpoints that are not public is not for the public.
+	r.register(`{"url": "https://b.example", "name": "B"}`)
+	r.ask("POST", "/api/v1/incidents", `{"title": "Inside", "severity": "down", "text": "Ours.", "endpoints": ["b"]}`).want(http.StatusCreated)
+	for _, path := range []string{"/api/v1/status", "/status", "/status/feed.atom", "/status/feed.json", "/api/v2/incidents.json", "/llms.txt"} {
+		if body := r.get(path, nobody).want(http.StatusOK).body; strings.Contains(body, "Inside") || !strings.Contains(body, "Our provider is slow") {
+			t.Errorf("%s tells of the wrong announcement:\n%s", path, body)
+		}
 	}
 	// Two announcements at once are two incidents.
 	r.ask("POST", "/api/v1/incidents", `{"title": "Our provider is slow"}`).want(http.StatusCreated)

@@ -81,7 +81,7 @@ func (t Telling) about(s Subscription) ([]Endpoint, bool) {
 			return nil, false // no status page shows these
 		}
 	}
-	if s.Public() && t.Incident.Kind != IncidentManual {
+	if s.Public() && (t.Incident.Kind != IncidentManual || len(about) > 0) { // what is announced of nothing is for everybody
 		about = slices.DeleteFunc(slices.Clone(about), func(e Endpoint) bool { return !e.Public })
 		return about, len(about) > 0
 	}

@@ -308,7 +308,8 @@ func testRaise(t *testing.T, fresh func(t testing.TB) Database) {
 
 	t.Run("a manual incident is public, has endpoints, and is told to those who have subscribed to them", func(t *testing.T) {
 		s := fresh(t).open(t)
-		a, b := newEndpoint(t, s, "a"), newEndpoint(t, s, "b")
+		public := func(e *store.Endpoint) { e.Public = true }
+		a, b, private := newEndpoint(t, s, "a", public), newEndpoint(t, s, "b", public), newEndpoint(t, s, "c")
 		all := subscribe(t, s, "all@example.com")
 		only := subscribe(t, s, "b@example.com", func(u *store.Subscription) { u.All, u.Endpoints = false, []string{b.ID} })
 		subscribe(t, s, "other@example.com", func(u *store.Subscription) { u.All, u.Endpoints = false, []string{"ep_other"} })
@@ -330,6 +331,11 @@ func testRaise(t *testing.T, fresh func(t testing.TB) Database) {
 		if diff := cmp.Diff(heard, map[string]bool{all.ID: true, only.ID: true}); diff != "" {
 			t.Errorf("heard by (-got +want):\n%s", diff)
 		}
+		inside := store.Incident{Kind: store.IncidentManual, Title: "Inside", Severity: store.StatusDown, Endpoints: []string{private.ID}}
+		if _, _, err := s.Raise(t.Context(), inside, "Ada", "Nobody else's business.", nil); err != nil {
+			t.Fatal(err)
+		}
+		wantLeased(t, s, time.Now().Add(time.Hour), 0) // what is about private endpoints alone is told to no stranger
 		two, opened, err := s.Raise(t.Context(), store.Incident{Kind: store.IncidentManual, Title: "About nothing", Severity: store.StatusDown}, "Ada", "", nil)
 		if err != nil || !opened || two.Subject == i.Subject || two.Endpoints != nil {
 			t.Errorf("another one = %+v, %v, %v, want it beside the first", two, opened, err)
