@@ -51,7 +51,7 @@ func open(t testing.TB, path string) *sqlite.DB {
 func newWeather(t testing.TB, db *sqlite.DB) store.Endpoint {
 	t.Helper()
 	e := store.NewEndpoint()
-	e.Name, e.URL = "Weather", "https://weather.example"
+	e.Name, e.URL, e.Public = "Weather", "https://weather.example", true
 	e.Headers = []probe.Header{{Name: "Authorization", Value: "s3cret", Secret: true}}
 	e, err := db.CreateEndpoint(t.Context(), e)
 	if err != nil {
