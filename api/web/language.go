@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"reflect"
 	"slices"
 
 	plurals "golang.org/x/text/feature/plural"
@@ -32,6 +33,9 @@ type Language struct {
 	Tag     string // BCP 47, such as "en" or "pt-BR": what Frame.Language holds
 	Name    string // in the language itself
 	printer *message.Printer
+	// sentences and forms are what words recognises, none in English.
+	sentences map[string]sentence
+	forms     []form
 }
 
 // catalogue is the file of a language. Sentences are by their English: a text, or the forms of a sentence by the plural category
@@ -123,7 +127,11 @@ func speakAll(all []catalogue) []Language {
 	}
 	spoken := make([]Language, 0, len(all))
 	for _, c := range all {
-		spoken = append(spoken, Language{c.Tag.String(), c.Name, message.NewPrinter(c.Tag, message.Catalog(builder))})
+		l := Language{Tag: c.Tag.String(), Name: c.Name, printer: message.NewPrinter(c.Tag, message.Catalog(builder))}
+		if c.Tag != language.English {
+			l.sentences, l.forms = c.Sentences, formsOf(c, all[0])
+		}
+		spoken = append(spoken, l)
 	}
 	return spoken
 }
@@ -163,14 +171,23 @@ func languageOf(tag string) Language {
 	return languages[0]
 }
 
-// say puts an English sentence into the language.
-func (l Language) say(key string, args ...any) string { return l.printer.Sprintf(key, args...) }
+// say puts an English sentence into the language. An argument that points to something stands for it: optional numbers do.
+func (l Language) say(key string, args ...any) string {
+	said := slices.Clone(args)
+	for i, arg := range said {
+		if v := reflect.ValueOf(arg); v.Kind() == reflect.Pointer && !v.IsNil() {
+			said[i] = v.Elem().Interface()
+		}
+	}
+	return l.printer.Sprintf(key, said...)
+}
 
 // functions are what templates may call that depends on the language.
 func (l Language) functions() template.FuncMap {
 	return template.FuncMap{
 		"t":        l.say,
 		"say":      func(s Said) string { return l.say(s.Key, s.Args...) },
+		"words":    l.words,
 		"language": func() string { return l.Tag },
 	}
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"strings"
 	"testing"
 
 	"golang.org/x/text/language"
@@ -21,6 +22,7 @@ func TestSentencesAreSaidInTheirLanguage(t *testing.T) {
 	for _, tt := range []struct{ got, want string }{
 		{en.say("%d checks", 1), "1 check"},
 		{en.say("%d checks", 12345), "12,345 checks"},
+		{en.say("%d checks", new(2)), "2 checks"},
 		{de.say("%d checks", 1), "1 Prüfung"},
 		{de.say("%d checks", 12345), "12.345 Prüfungen"},
 		{de.say("%s since %s", "down", "noon"), "seit noon down"},
@@ -43,6 +45,58 @@ func TestALanguageIsChosenByTheReaderOrTheBrowser(t *testing.T) {
 	} {
 		if got := ChooseLanguage(tt.chosen, tt.accepted); got != tt.want {
 			t.Errorf("ChooseLanguage(%q, %q) = %q, want %q", tt.chosen, tt.accepted, got, tt.want)
+		}
+	}
+}
+
+func TestASentenceMadeElsewhereIsRecognised(t *testing.T) {
+	spoken := speakAll([]catalogue{
+		{Tag: language.English, Sentences: map[string]sentence{
+			"more than %d tags": {forms: map[string]string{"one": "more than %d tag", "other": "more than %d tags"}},
+		}},
+		{Tag: language.German, Sentences: map[string]sentence{
+			"is required":                            {text: "fehlt"},
+			"is longer than %d characters":           {text: "ist länger als %d Zeichen"},
+			"is longer than %s":                      {text: "dauert länger als %s"},
+			"unknown channel type %.40q: use %s":     {text: "nutzen Sie %[2]s: die Kanalart %[1]s ist unbekannt"},
+			"more than %d tags":                      {forms: map[string]string{"one": "mehr als %d Tag", "other": "mehr als %d Tags"}},
+			"%s is longer than the %s between two":   {text: "%s ist länger als die %s dazwischen"},
+			"%s: %s":                                 {text: "%s – %s"},
+			"is slower than in %.1f %% of all cases": {text: "ist langsamer als in %.1f %% aller Fälle"},
+			"cannot be read: %w":                     {text: "ist nicht lesbar: %s"},
+		}},
+	})
+	en, de := spoken[0], spoken[1]
+	type named string
+	long := "is longer than " + strings.Repeat("9", maxRecognised) + " characters"
+	for _, tt := range []struct {
+		sentence any
+		want     string
+	}{
+		{"is required", "fehlt"},
+		{named("is required"), "fehlt"},
+		{Say("is required"), "fehlt"},
+		{"is longer than 4000 characters", "ist länger als 4000 Zeichen"},
+		{"is longer than many characters", "dauert länger als many characters"},
+		{`unknown channel type "a \"%d\" b": use email, slack`, `nutzen Sie email, slack: die Kanalart "a \"%d\" b" ist unbekannt`},
+		{"more than 1 tag", "mehr als 1 Tag"},
+		{"more than 20 tags", "mehr als 20 Tags"},
+		{"more than 99999999999999999999 tags", "more than 99999999999999999999 tags"},
+		{"1m0s is longer than the 30s between two", "1m0s ist länger als die 30s dazwischen"},
+		{"is slower than in 12.5 % of all cases", "ist langsamer als in 12.5 % aller Fälle"},
+		{"cannot be read: is required\n%!s(x)", "ist nicht lesbar: is required\n%!s(x)"},
+		{"a: b", "a: b"},
+		{"%s: %s", "%s: %s"},
+		{"", ""},
+		{long, long},
+		{"what nobody knows", "what nobody knows"},
+		{7, "7"},
+	} {
+		if got := de.words(tt.sentence); got != tt.want {
+			t.Errorf("words(%q) = %q, want %q", tt.sentence, got, tt.want)
+		}
+		if english, ok := tt.sentence.(string); ok && en.words(english) != english {
+			t.Errorf("in English, words(%q) = %q", english, en.words(english))
 		}
 	}
 }
