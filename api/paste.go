@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -12,6 +13,9 @@ import (
 	"github.com/rollcallhq/rollcall/store"
 )
 
+// slackHook is the path of an incoming webhook, at Slack and at servers of one's own that speak like it.
+var slackHook = regexp.MustCompile(`^/services/T[0-9A-Z]+/B[0-9A-Z]+/[0-9A-Za-z]+$`)
+
 // pasted returns the channel that a single thing somebody pasted stands for: an address that only one service hands out, a token
 // whose form says whose it is, or the address of a mailbox. False when it could be anything. place is where a bot is to speak.
 func pasted(text, place string) (store.ChannelType, map[string]string, bool) {
@@ -19,6 +23,9 @@ func pasted(text, place string) (store.ChannelType, map[string]string, bool) {
 		return store.ChannelSlack, map[string]string{"bot_token": text, "channel": place}, true
 	}
 	u, err := url.Parse(text)
+	if err == nil && u.Host != "" && slackHook.MatchString(u.Path) {
+		return store.ChannelSlack, map[string]string{"webhook_url": text}, true
+	}
 	if err != nil || u.Scheme != "https" {
 		if _, err := store.Recipients(text); err == nil {
 			return store.ChannelEmail, map[string]string{"to": text}, true

@@ -14,6 +14,7 @@ func TestAChannelIsMadeOfOneThingThatIsPasted(t *testing.T) {
 		kind, shown  string // shown is how the list says that it is reached
 	}{
 		"a webhook of Slack":      {"https://hooks.slack.com/services/T0/B0/hushed", "", "Slack", "by webhook URL"},
+		"a webhook like Slack's":  {"http://chat.example/services/T0/B0/hushed", "", "Slack", "by webhook URL"},
 		"a bot token of Slack":    {"xoxb-1-hushed", "#alerts", "Slack", "channel #alerts"},
 		"a webhook of Discord":    {"https://discord.com/api/webhooks/1/hushed", "", "Discord", "by webhook URL"},
 		"a workflow of Teams":     {"https://prod-1.westeurope.logic.azure.com/workflows/hushed", "", "Microsoft Teams", "by workflow URL"},
