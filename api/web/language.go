@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"reflect"
 	"slices"
+	"time"
 
 	plurals "golang.org/x/text/feature/plural"
 	"golang.org/x/text/language"
@@ -175,11 +176,23 @@ func languageOf(tag string) Language {
 func (l Language) say(key string, args ...any) string {
 	said := slices.Clone(args)
 	for i, arg := range said {
-		if v := reflect.ValueOf(arg); v.Kind() == reflect.Pointer && !v.IsNil() {
-			said[i] = v.Elem().Interface()
-		}
+		said[i] = l.argument(arg)
 	}
 	return l.printer.Sprintf(key, said...)
+}
+
+// argument returns what stands in a sentence for an argument: of a sentence and of a duration, the words for it.
+func (l Language) argument(arg any) any {
+	switch a := arg.(type) {
+	case Said:
+		return l.say(a.Key, a.Args...)
+	case time.Duration:
+		return lasting(a)
+	}
+	if v := reflect.ValueOf(arg); v.Kind() == reflect.Pointer && !v.IsNil() {
+		return v.Elem().Interface()
+	}
+	return arg
 }
 
 // functions are what templates may call that depends on the language.
