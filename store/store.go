@@ -256,6 +256,9 @@ type Store interface {
 	UseToken(ctx context.Context, hash []byte, now time.Time) (Token, error)
 	Tokens(ctx context.Context) ([]Token, error) // newest first, revoked ones included
 	RevokeToken(ctx context.Context, id string, now time.Time) error
+	// Logins returns those sessions and tokens, of some by their hashes, that are good at now, in no order, as Session and UseToken
+	// would find them. It notes nothing as used.
+	Logins(ctx context.Context, hashes [][]byte, now time.Time) ([]Login, error)
 
 	// Audits lists the log of changes, newest first. Its lines are written along with every change whose context has an actor:
 	// see WithActor. Tend lets go of what is older than Retention.Audit.

@@ -129,6 +129,12 @@ func EnrollSession(s Session) Session {
 	return s
 }
 
+// Login is what somebody proves with each request who they are: a session or a token, with what it lets them do.
+type Login struct {
+	Hash []byte
+	Role Role
+}
+
 // SeenEvery is how often at most it is written when a session was last seen.
 const SeenEvery = time.Minute
 

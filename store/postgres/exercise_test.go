@@ -658,6 +658,13 @@ func callsOf(h *history, db *postgres.DB) []call {
 			return err
 		}},
 		{name: "UseToken", do: func(ctx context.Context) error { return second(db.UseToken(ctx, hash[:], now)) }},
+		{name: "Logins", do: func(ctx context.Context) error {
+			found, err := db.Logins(ctx, [][]byte{hash[:]}, now)
+			if err == nil && len(found) == 0 {
+				err = errors.New("no login, want the token")
+			}
+			return err
+		}},
 		{name: "Tokens", do: func(ctx context.Context) error { return second(db.Tokens(ctx)) }, whole: []string{"tokens"}},
 		{name: "RevokeToken", do: func(ctx context.Context) error { return db.RevokeToken(ctx, token.ID, now) }},
 		{name: "Shift", do: func(ctx context.Context) error {

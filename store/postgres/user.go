@@ -408,6 +408,25 @@ func (db *DB) RevokeToken(ctx context.Context, id string, now time.Time) error {
 	})
 }
 
+// Logins implements store.Store.
+func (db *DB) Logins(ctx context.Context, hashes [][]byte, now time.Time) ([]store.Login, error) {
+	found, err := query(ctx, db.pool, scanLogin, `
+		SELECT s.token_hash, u.role
+		FROM sessions s
+		JOIN users u ON u.id = s.user_id
+		WHERE s.token_hash = ANY ($1) AND s.expires_at > $2 AND u.disabled_at IS NULL
+		UNION ALL
+		SELECT hash, role
+		FROM tokens
+		WHERE hash = ANY ($1) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`, hashes, now)
+	return found, explain("look at logins", err)
+}
+
+func scanLogin(row pgx.CollectableRow) (l store.Login, err error) {
+	err = row.Scan(&l.Hash, &l.Role)
+	return l, err
+}
+
 // tokenColumns are what scanToken scans.
 const tokenColumns = `id, name, hash, role, scopes, created_at, expires_at, last_used_at, revoked_at`
 

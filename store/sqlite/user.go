@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"time"
 
 	"github.com/rollcallhq/rollcall/store"
@@ -423,6 +424,39 @@ func (db *DB) RevokeToken(ctx context.Context, id string, now time.Time) error {
 		}
 		return audit(ctx, tx, "revoke", before, after)
 	})
+}
+
+// Logins implements store.Store.
+func (db *DB) Logins(ctx context.Context, hashes [][]byte, now time.Time) (found []store.Login, err error) {
+	texts := make([]string, 0, len(hashes))
+	for _, hash := range hashes {
+		texts = append(texts, hex.EncodeToString(hash))
+	}
+	list, err := jsonText(texts)
+	if err != nil {
+		return nil, err
+	}
+	// CROSS JOIN keeps the order: a look into the index for each hash.
+	err = db.read(ctx, "look at logins", func(tx *sql.Tx) (err error) {
+		found, err = query(ctx, tx, scanLogin, `
+			WITH hashes (hash) AS (SELECT unhex(value) FROM json_each(?1))
+			SELECT s.token_hash, u.role
+			FROM hashes h
+			CROSS JOIN sessions s ON s.token_hash = h.hash AND s.expires_at > ?2
+			CROSS JOIN users u ON u.id = s.user_id AND u.disabled_at IS NULL
+			UNION ALL
+			SELECT t.hash, t.role
+			FROM hashes h
+			CROSS JOIN tokens t ON t.hash = h.hash AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > ?2)`,
+			list, now.UnixMicro())
+		return err
+	})
+	return found, err
+}
+
+func scanLogin(row scanner) (l store.Login, err error) {
+	err = row.Scan(&l.Hash, &l.Role)
+	return l, err
 }
 
 // tokenColumns are what scanToken scans.

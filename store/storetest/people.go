@@ -308,6 +308,59 @@ func testMembers(t *testing.T, fresh func(t testing.TB) Database) {
 		wantNotFound(t, "UseToken at its end", err)
 	})
 
+	t.Run("logins are the sessions and tokens that are good", func(t *testing.T) {
+		s := fresh(t).open(t)
+		ada := newUser(t, s)
+		bob := newMember(t, s, "bob", store.RoleEditor)
+		loggedIn(t, s, ada, "ada's", start)
+		loggedIn(t, s, bob, "bob's", start)
+		end := minutes(10)
+		for _, given := range []store.Token{
+			{Name: "ends", Hash: []byte("ends"), Role: store.RoleViewer, ExpiresAt: &end},
+			{Name: "lasts", Hash: []byte("lasts"), Role: store.RoleEditor},
+		} {
+			if _, err := s.CreateToken(t.Context(), given); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := func(what string, now time.Time, logins ...string) {
+			t.Helper()
+			all := [][]byte{[]byte("ada's"), []byte("bob's"), []byte("ends"), []byte("lasts"), []byte("none"), {}}
+			found, err := s.Logins(t.Context(), all, now)
+			var got []string
+			for _, l := range found {
+				got = append(got, string(l.Hash)+" "+string(l.Role))
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(got, logins); diff != "" || err != nil {
+				t.Errorf("%s (-got +want):\n%s%v", what, diff, err)
+			}
+		}
+		want("at first", minutes(9), "ada's admin", "bob's editor", "ends viewer", "lasts editor")
+		want("when a token has expired", end, "ada's admin", "bob's editor", "lasts editor")
+		want("when the sessions have, too", start.Add(time.Hour), "lasts editor")
+		if _, err := s.UpdateUser(t.Context(), bob.ID, func(u *store.User) error { u.Role = store.RoleViewer; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		want("with another role", end, "ada's admin", "bob's viewer", "lasts editor")
+		if _, err := s.UpdateUser(t.Context(), bob.ID, func(u *store.User) error { u.DisabledAt = &end; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		tokens, err := s.Tokens(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, token := range tokens {
+			if err := s.RevokeToken(t.Context(), token.ID, end); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want("when somebody is disabled, and all tokens are revoked", minutes(9), "ada's admin")
+		if found, err := s.Logins(t.Context(), nil, end); err != nil || len(found) != 0 {
+			t.Errorf("Logins of none = %v, %v", found, err)
+		}
+	})
+
 	t.Run("with its key lost, a database asks for no second factor", func(t *testing.T) {
 		db := fresh(t)
 		old := db.open(t)
