@@ -125,6 +125,7 @@ var functions = template.FuncMap{
 	"yesNo":     yesNo,
 	"fieldID":   FieldID,
 	"asOf":      asOf,
+	"halves":    halves,
 	"list":      func(s ...string) []string { return s },
 	"dict":      dict,
 }
@@ -136,3 +137,10 @@ type dated struct {
 }
 
 func asOf(now time.Time, part any) dated { return dated{now, part} }
+
+// halves returns what stands before and after the object replacement character (U+FFFC) in a sentence: the place of something that
+// is an element of its own, wherever a language puts it.
+func halves(sentence string) []string {
+	before, after, _ := strings.Cut(sentence, "\ufffc")
+	return []string{before, after}
+}
