@@ -79,10 +79,12 @@ function turn(page, address, main, enhance) {
   const content = fresh.querySelector("main");
   if (!content) throw new Error("no page");
   if (address !== location.href) history.pushState(null, "", address);
+  const first = content.querySelector("[autofocus]");
+  first?.removeAttribute("autofocus"); // browsers heed it while a page loads, and complain of it later
   main.replaceChildren(...content.childNodes);
   document.title = fresh.title;
   enhance(main);
-  (main.querySelector("[autofocus]") ?? main).focus();
+  (first ?? main).focus();
   main.querySelector(".tested, .problems")?.scrollIntoView({ block: "start" });
 }
 
