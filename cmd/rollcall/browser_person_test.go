@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -44,6 +45,7 @@ type person struct {
 	base    string // URL of the instance
 	fence   string // the last thing that is logged in the tab
 	console chan []chromedp.ConsoleMessage
+	touches bool // has a finger in place of a mouse
 }
 
 // newPerson opens a tab.
@@ -91,15 +93,21 @@ func (p *person) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 // leads does something that leads to another page, which has to be a good one.
 func (p *person) leads(what string, step chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
+	if status := p.answer(what, step); status >= 400 {
+		p.t.Fatalf("%s: status %d\n%s", what, status, p.page())
+	}
+}
+
+// answer does something that leads to another page, and returns the status of that.
+func (p *person) answer(what string, step chromedp.Action[chromedp.Void]) int64 {
+	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, personPatience)
 	defer cancel()
 	response, err := chromedp.RunResponse(ctx, step)
 	if err != nil {
 		p.t.Fatalf("%s: %v\n%s", what, err, p.page())
 	}
-	if response.Status >= 400 {
-		p.t.Fatalf("%s: status %d\n%s", what, response.Status, p.page())
-	}
+	return response.Status
 }
 
 // open goes to a path of the instance, or to a URL from elsewhere.
@@ -114,31 +122,103 @@ func (p *person) open(address string) {
 // press presses a button, or follows a link, that leads to another page.
 func (p *person) press(words string) {
 	p.t.Helper()
-	p.leads("press "+words, chromedp.Click(chromedp.Search(fmt.Sprintf(
-		`//main//*[self::button or self::a][normalize-space()=%q][not(@aria-hidden)]`, words))))
+	p.leads("press "+words, p.hit(button(words)))
+}
+
+// pressHere presses a button that leads to no other page.
+func (p *person) pressHere(words string) {
+	p.t.Helper()
+	p.do("press "+words, p.hit(button(words)))
+}
+
+// turnedDown presses the button of a form, which comes back with what is wrong with it and with a status that says so.
+func (p *person) turnedDown(words string) {
+	p.t.Helper()
+	if status := p.answer("press "+words, p.hit(button(words))); status < 400 || status >= 500 {
+		p.t.Fatalf("%s: status %d, want it to be turned down\n%s", words, status, p.page())
+	}
+}
+
+// button finds what can be pressed by its words.
+func button(words string) chromedp.Search {
+	return chromedp.Search(fmt.Sprintf(`//main//*[self::button or self::a][normalize-space()=%q][not(@aria-hidden)]`, words))
+}
+
+// hit clicks on something, or taps on it.
+func (p *person) hit(what chromedp.Search) chromedp.Action[chromedp.Void] {
+	if p.touches {
+		return chromedp.Tap(what)
+	}
+	return chromedp.Click(what)
 }
 
 // unfold opens what is folded under words.
 func (p *person) unfold(words string) {
 	p.t.Helper()
-	p.do("unfold "+words, chromedp.Click(chromedp.Search(fmt.Sprintf(`//summary[starts-with(normalize-space(),%q)]`, words))))
+	p.do("unfold "+words, p.hit(chromedp.Search(fmt.Sprintf(`//summary[starts-with(normalize-space(),%q)]`, words))))
 }
 
 // fill pastes text into the field with a label, in place of what is there.
 func (p *person) fill(label, text string) {
 	p.t.Helper()
-	field := chromedp.Search(fmt.Sprintf(`//main//*[@id=//label[normalize-space(text())=%q]/@for]`, label))
-	p.do("fill in "+label, chromedp.Clear(field), chromedp.Focus(field),
+	at := chromedp.Search(field(label))
+	p.do("fill in "+label, chromedp.Clear(at), chromedp.Focus(at),
 		chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
 			_, err := cdp.Call(ctx, tab, input.InsertText, input.InsertTextParams{Text: text})
 			return err
 		}))
 }
 
+// field is the XPath of the field with a label. Where several have it, "section: label" says which: that under the heading.
+func field(label string) string {
+	within := "//main"
+	if section, name, found := strings.Cut(label, ": "); found {
+		within, label = fmt.Sprintf(`//main//section[h2[normalize-space()=%q]]`, section), name
+	}
+	return fmt.Sprintf(`%s//*[@id=//label[normalize-space(text())=%q]/@for]`, within, label)
+}
+
+// put sets a field to what cannot be pasted into it: an option of a list, or a date.
+func (p *person) put(label, value string) {
+	p.t.Helper()
+	if !evaluate[bool](p, fmt.Sprintf(`(() => {
+		const field = document.evaluate(%s, document, null, XPathResult.FIRST_ORDERED_NODE_TYPE).singleNodeValue;
+		if (!field) return false;
+		field.value = %s;
+		field.dispatchEvent(new Event("input", { bubbles: true }));
+		field.dispatchEvent(new Event("change", { bubbles: true }));
+		return field.value === %[2]s;
+	})()`, scripted(field(label)), scripted(value))) {
+		p.t.Fatalf("%s cannot be set to %q:\n%s", label, value, p.page())
+	}
+}
+
+// typed returns what stands in the field with a label, and what is written beside it.
+func (p *person) typed(label string) (value, beside string) {
+	p.t.Helper()
+	found := evaluate[[]string](p, fmt.Sprintf(`(() => {
+		const field = document.evaluate(%s, document, null, XPathResult.FIRST_ORDERED_NODE_TYPE).singleNodeValue;
+		return field ? [field.value, document.getElementById(field.getAttribute("aria-describedby"))?.innerText ?? ""] : [];
+	})()`, scripted(field(label))))
+	if len(found) != 2 {
+		p.t.Fatalf("there is no field %q:\n%s", label, p.page())
+	}
+	return found[0], found[1]
+}
+
+// scripted returns a text as a script writes it.
+func scripted(text string) string {
+	b, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // a text is always JSON
+	}
+	return string(b)
+}
+
 // tick changes what is ticked at a label.
 func (p *person) tick(label string) {
 	p.t.Helper()
-	p.do("tick "+label, chromedp.Click(chromedp.Search(fmt.Sprintf(
+	p.do("tick "+label, p.hit(chromedp.Search(fmt.Sprintf(
 		`//label[contains(@class,"tick")][starts-with(normalize-space(),%q)]/input`, label))))
 }
 
@@ -161,6 +241,40 @@ func (p *person) sees(words ...string) {
 		if !strings.Contains(page, w) {
 			p.t.Fatalf("%q is not to be read here:\n%s", w, page)
 		}
+	}
+}
+
+// becomes waits until all words can be read in the tab, which nobody loads again.
+func (p *person) becomes(words ...string) {
+	p.t.Helper()
+	page, missing := "", ""
+	defer func() {
+		if missing != "" {
+			p.t.Logf("%q is not to be read here:\n%s", missing, page)
+		}
+	}()
+	awaitWithin(p.t, personPatience, fmt.Sprintf("%q to be read", words), func() bool {
+		page, missing = p.page(), ""
+		for _, w := range words {
+			if !strings.Contains(page, w) {
+				missing = w
+			}
+		}
+		return missing == ""
+	})
+}
+
+// marks leaves a mark in the page that is lost when the page is left or loaded again.
+func (p *person) marks() {
+	p.t.Helper()
+	evaluate[bool](p, `window.marked = true`)
+}
+
+// stayed fails the test when the page was left, or loaded again, since it was marked.
+func (p *person) stayed() {
+	p.t.Helper()
+	if !evaluate[bool](p, `window.marked === true`) {
+		p.t.Fatalf("the page was loaded again:\n%s", p.page())
 	}
 }
 
