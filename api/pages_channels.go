@@ -52,28 +52,34 @@ func typeWords(t store.ChannelType) string {
 
 // howWords says how a channel is reached, without its secrets: "channel #alerts, at chat.example". A channel of which
 // nothing may be told but its secrets is reached "by webhook URL".
-func howWords(c store.Channel) string {
-	var words []string
-	by := ""
+func howWords(c store.Channel) web.Said {
+	var how, by web.Said
+	also := func(s web.Said) {
+		if how.Empty() {
+			how = s
+			return
+		}
+		how = web.Say("%s, %s", how, s)
+	}
 	spec, _ := c.Type.Spec()
 	for _, f := range spec.Fields {
 		switch value := c.Value(f.Name); {
 		case value == "" || f.Kind == store.FieldLong:
-		case f.Secret && by == "":
-			by = "by " + inSentence(f.Label)
+		case f.Secret && by.Empty():
+			by = web.Say("by " + inSentence(f.Label))
 		case f.Secret:
 		case f.Kind == store.FieldURL:
 			if u, err := url.Parse(value); err == nil {
-				words = append(words, "at "+u.Host)
+				also(web.Say("at %s", clip(u.Host, maxShown)))
 			}
 		default:
-			words = append(words, inSentence(f.Label)+" "+value)
+			also(web.Say(inSentence(f.Label)+" %s", clip(value, maxShown)))
 		}
 	}
-	if len(words) == 0 {
+	if how.Empty() {
 		return by
 	}
-	return clip(strings.Join(words, ", "), maxShown)
+	return how
 }
 
 // inSentence returns a label as it stands in the middle of a sentence: "webhook URL", but "API key".

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -50,15 +49,12 @@ func (s *Server) subscriptionsPage(c echo.Context, status int, page web.Subscrip
 
 func subscriptionRow(sub store.Subscription) web.SubscriptionRow {
 	row := web.SubscriptionRow{
-		ID: sub.ID, Type: typeWords(sub.Channel.Type), Address: hostOf(sub.Channel.Value("webhook_url")),
+		ID: sub.ID, Type: typeWords(sub.Channel.Type), Address: howWords(sub.Channel),
 		About: aboutWords(sub.All, len(sub.Endpoints), sub.Tags), When: whenWords(sub.Severities),
 		Broken: sub.Channel.Broken, BrokenAt: sub.Channel.BrokenAt,
 	}
-	switch {
-	case sub.Channel.Type == store.ChannelEmail:
-		row.Address = sub.Channel.Value("to")
-	case row.Address == "":
-		row.Address = howWords(sub.Channel)
+	if address := cmp.Or(sub.Channel.Value("to"), hostOf(sub.Channel.Value("webhook_url"))); address != "" {
+		row.Address = web.Say("%s", address)
 	}
 	if q := sub.Quiet; q != nil {
 		row.Quiet = q.From + "–" + q.To + " " + q.Zone
@@ -66,16 +62,16 @@ func subscriptionRow(sub store.Subscription) web.SubscriptionRow {
 	return row
 }
 
-// whenWords says which severities somebody hears of.
-func whenWords(severities []store.Status) string {
+// whenWords says which severities somebody hears of: "when down, gated".
+func whenWords(severities []store.Status) web.Said {
 	if severities == nil {
-		return "whatever the endpoints tell"
+		return web.Say("whatever the endpoints tell")
 	}
-	words := make([]string, 0, len(severities))
+	words := make(web.List, 0, len(severities))
 	for _, s := range severities {
-		words = append(words, string(s))
+		words = append(words, web.Words(s))
 	}
-	return "when " + strings.Join(words, ", ")
+	return web.Say("when %s", words)
 }
 
 // subscriptionForm is a subscription as it was typed.

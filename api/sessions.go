@@ -1,11 +1,19 @@
 package api
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/rollcallhq/rollcall/api/web"
+)
 
 // browserWords says in a few words what a browser is, by the name it gives itself. Who lies about it fools only the list of their
 // own sessions.
-func browserWords(userAgent string) string {
-	return firstWord(userAgent, browsers, "A browser") + firstWord(userAgent, systems, "")
+func browserWords(userAgent string) web.Said {
+	var browser any = web.Say("A browser")
+	if known := firstWord(userAgent, browsers); known != "" {
+		browser = known
+	}
+	return web.Say("%s"+firstWord(userAgent, systems), browser)
 }
 
 type sign struct{ in, word string }
@@ -21,11 +29,11 @@ var systems = []sign{
 	{"CrOS", " on ChromeOS"}, {"Linux", " on Linux"},
 }
 
-func firstWord(userAgent string, signs []sign, otherwise string) string {
+func firstWord(userAgent string, signs []sign) string {
 	for _, s := range signs {
 		if strings.Contains(userAgent, s.in) {
 			return s.word
 		}
 	}
-	return otherwise
+	return ""
 }

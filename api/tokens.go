@@ -126,7 +126,7 @@ func (s *Server) tokensPage(c echo.Context, status int, page web.TokensPage) err
 	page.Frame, page.Roles = s.frame(c, "/tokens"), store.Roles
 	for _, t := range tokens {
 		page.Tokens = append(page.Tokens, web.TokenRow{
-			ID: t.ID, Name: t.Name, Role: t.Role, Scopes: scopeWords(t.Scopes), Since: t.CreatedAt, Expires: t.ExpiresAt,
+			ID: t.ID, Name: t.Name, Role: t.Role, Scopes: t.Scopes, Since: t.CreatedAt, Expires: t.ExpiresAt,
 			Expired: t.ExpiresAt != nil && !t.ExpiresAt.After(page.Now), Used: t.LastUsedAt, Revoked: t.RevokedAt,
 		})
 	}

@@ -24,7 +24,7 @@ func (ChannelsPage) template() string { return "channels" }
 // ChannelRow is one channel in a list.
 type ChannelRow struct {
 	ID, Name, Type string
-	How            string // "by webhook URL", "channel #alerts"
+	How            Said   // "by webhook URL", "channel #alerts"
 	Broken         string // why nothing more is sent, empty while it works
 	BrokenAt       *time.Time
 }

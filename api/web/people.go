@@ -103,7 +103,7 @@ func (p AccountPage) In(part string) Problems {
 // SessionRow is a login.
 type SessionRow struct {
 	ID        string
-	Browser   string // in words
+	Browser   Said
 	UserAgent string // as it names itself
 	Address   string
 	Since     time.Time
@@ -140,7 +140,7 @@ func (TokensPage) template() string { return "tokens" }
 type TokenRow struct {
 	ID, Name string
 	Role     store.Role
-	Scopes   string // by comma; empty: all that the role may
+	Scopes   []store.Scope // empty: all that the role may
 	Since    time.Time
 	Expires  *time.Time
 	Expired  bool
@@ -179,4 +179,9 @@ type AuditRow struct {
 	Name, Target string
 	Path         string // where to look at it; empty for nowhere
 	Changes      []store.Change
+}
+
+// Hides reports whether a change is one of a secret, of which the log says only "set", "changed" or "removed".
+func (AuditRow) Hides(c store.Change) bool {
+	return c.Before == "" && (c.After == "set" || c.After == "changed" || c.After == "removed")
 }

@@ -27,8 +27,8 @@ func members() web.Page {
 
 func sessions() []web.SessionRow {
 	return []web.SessionRow{
-		{ID: "a", Browser: "Firefox on Linux", UserAgent: "Mozilla/5.0", Address: "192.0.2.1", Since: before(time.Hour), Seen: before(time.Minute), Current: true},
-		{ID: "b", Browser: "Safari on an iPhone", UserAgent: "Mozilla/5.0", Address: "2001:db8::1", Since: before(50 * time.Hour), Seen: before(3 * time.Hour)},
+		{ID: "a", Browser: web.Say("%s on Linux", "Firefox"), UserAgent: "Mozilla/5.0", Address: "192.0.2.1", Since: before(time.Hour), Seen: before(time.Minute), Current: true},
+		{ID: "b", Browser: web.Say("%s on an iPhone", web.Say("A browser")), UserAgent: "Mozilla/5.0", Address: "2001:db8::1", Since: before(50 * time.Hour), Seen: before(3 * time.Hour)},
 	}
 }
 
@@ -53,7 +53,7 @@ func tokensMade() web.Page {
 		Scopes: []web.Tick{{Value: "endpoints", Label: "endpoints", On: true}, {Value: "checks", Label: "checks"}},
 		Tokens: []web.TokenRow{
 			{ID: "tok_1", Name: "ci", Role: store.RoleAdmin, Since: before(900 * time.Hour), Used: new(before(time.Minute))},
-			{ID: "tok_2", Name: "reader", Role: store.RoleViewer, Scopes: "endpoints, checks", Since: before(time.Hour), Expires: new(now.Add(time.Hour))},
+			{ID: "tok_2", Name: "reader", Role: store.RoleViewer, Scopes: []store.Scope{store.ScopeEndpoints, store.ScopeChecks}, Since: before(time.Hour), Expires: new(now.Add(time.Hour))},
 			{ID: "tok_3", Name: "old", Role: store.RoleEditor, Since: before(90 * time.Hour), Expires: new(before(time.Hour)), Expired: true},
 			{ID: "tok_4", Name: "older", Role: store.RoleEditor, Since: before(90 * time.Hour), Revoked: new(before(time.Hour))},
 		},

@@ -545,8 +545,8 @@ func incidentOpen() web.IncidentPage {
 	worse.Severity, worse.Cause = store.StatusDown, rpcFailure()
 	seen.Text = "ams, fra"
 	began, opened := row(web.EntryBegan, 12*time.Minute), row(store.EntryOpened, 12*time.Minute-5*time.Second)
-	began.Severity, began.Sub = store.StatusDegraded, "the first check that failed"
-	opened.Severity, opened.Sub, opened.Cause = store.StatusDegraded, "5 s later, by enough failed checks in a row", rpcFailure()
+	began.Severity, began.Sub = store.StatusDegraded, web.Say("the first check that failed")
+	opened.Severity, opened.Sub, opened.Cause = store.StatusDegraded, web.Say("%s later, by enough failed checks in a row", web.Duration(5*time.Second)), rpcFailure()
 	acked, remark, snoozed := row(store.EntryAcknowledged, 7*time.Minute), row(store.EntryComment, 6*time.Minute), row(store.EntrySnoozed, 5*time.Minute)
 	acked.Author, remark.Author, snoozed.Author = "ada", "token deploys", "ada"
 	remark.Text, remark.Public = "The database behind it is being restarted.\nBack in ten minutes.", true
@@ -568,7 +568,7 @@ func incidentOver() web.IncidentPage {
 		Frame: frame("/incidents"), Incident: i, Worst: store.StatusDown,
 		Timeline: []web.TimelineRow{
 			{Kind: store.EntryOpened, At: i.OpenedAt, Severity: store.StatusDegraded},
-			{Kind: store.EntryResolved, At: *i.ResolvedAt, How: i.Resolution, Sub: "after 1 h 20 min"},
+			{Kind: store.EntryResolved, At: *i.ResolvedAt, How: i.Resolution, Sub: web.Say("after %s", web.Duration(80*time.Minute))},
 			{Kind: store.EntryReopened, At: *i.ResolvedAt, Author: "ada"},
 		},
 		Checks: []web.Check{goodCheck("chk_3", time.Hour), badCheck("chk_2", 2*time.Hour), badCheck("chk_1", 3*time.Hour)},
@@ -608,15 +608,15 @@ func maintenance() web.MaintenancePage {
 		Frame:    frame("/maintenance"),
 		UnderWay: []web.MaintenanceRow{maintained()},
 		Planned: []web.MaintenanceRow{
-			{ID: "mnt_2", Title: "Weekly restart", Begin: now.Add(26 * time.Hour), End: now.Add(27 * time.Hour), Schedule: "0 5 * * 0", Duration: time.Hour, Covers: "2 endpoints, tags prod and eu", Author: "ada"},
-			{ID: "mnt_3", Title: "Never again", Schedule: "0 5 29 2 *", Duration: time.Hour, Covers: "tag prod"},
+			{ID: "mnt_2", Title: "Weekly restart", Begin: now.Add(26 * time.Hour), End: now.Add(27 * time.Hour), Schedule: "0 5 * * 0", Duration: time.Hour, Covers: web.List{web.Say("%d endpoints", 2), web.Say("tags %s and %s", "prod", "eu")}, Author: "ada"},
+			{ID: "mnt_3", Title: "Never again", Schedule: "0 5 29 2 *", Duration: time.Hour, Covers: web.List{web.Say("tag %s", "prod")}},
 		},
-		Over: []web.MaintenanceRow{{ID: "mnt_0", Title: "Move to another region", Begin: before(30 * time.Hour), End: before(26 * time.Hour), Covers: "everything", Public: true, Author: "token deploys"}},
+		Over: []web.MaintenanceRow{{ID: "mnt_0", Title: "Move to another region", Begin: before(30 * time.Hour), End: before(26 * time.Hour), Covers: web.List{web.Say("everything")}, Public: true, Author: "token deploys"}},
 	}
 }
 
 func maintained() web.MaintenanceRow {
-	return web.MaintenanceRow{ID: "mnt_1", Title: "Database upgrade", Begin: before(20 * time.Minute), End: now.Add(40 * time.Minute), Covers: "everything", Public: true, Author: "ada"}
+	return web.MaintenanceRow{ID: "mnt_1", Title: "Database upgrade", Begin: before(20 * time.Minute), End: now.Add(40 * time.Minute), Covers: web.List{web.Say("everything")}, Public: true, Author: "ada"}
 }
 
 func planMistakes() web.MaintenanceFormPage {
@@ -641,8 +641,8 @@ func subscriptions() web.SubscriptionsPage {
 	return web.SubscriptionsPage{
 		Frame: frame("/subscriptions"), Form: subscriptionForm(), Picker: picker("endpoints", "Endpoints"), Next: "/subscriptions?cursor=x",
 		Subscriptions: []web.SubscriptionRow{
-			{ID: "sub_1", Type: "Email", Address: "ada@example.com", About: "everything", When: "when down", Quiet: "22:00–07:00 Europe/Berlin"},
-			{ID: "sub_2", Type: "Webhook", Address: "by webhook URL", About: "1 endpoint, tag prod", When: "whatever the endpoints tell", Broken: "410 Gone", BrokenAt: &broken},
+			{ID: "sub_1", Type: "Email", Address: web.Say("%s", "ada@example.com"), About: web.List{web.Say("everything")}, When: web.Say("when %s", web.List{web.Words("down")}), Quiet: "22:00–07:00 Europe/Berlin"},
+			{ID: "sub_2", Type: "Webhook", Address: web.Say("by webhook URL"), About: web.List{web.Say("%d endpoints", 1), web.Say("tag %s", "prod")}, When: web.Say("whatever the endpoints tell"), Broken: "410 Gone", BrokenAt: &broken},
 		},
 	}
 }
@@ -694,8 +694,8 @@ func incidents() web.IncidentsPage {
 func channelRows() []web.ChannelRow {
 	broken := before(5 * time.Hour)
 	return []web.ChannelRow{
-		{ID: "ch_1", Name: "ops", Type: "Slack", How: "channel #alerts"},
-		{ID: "ch_2", Name: "oncall", Type: "Mattermost", How: "by webhook URL", Broken: "channel_is_archived", BrokenAt: &broken},
+		{ID: "ch_1", Name: "ops", Type: "Slack", How: web.Say("channel %s", "#alerts")},
+		{ID: "ch_2", Name: "oncall", Type: "Mattermost", How: web.Say("by webhook URL"), Broken: "channel_is_archived", BrokenAt: &broken},
 	}
 }
 
