@@ -50,7 +50,8 @@ type Mark struct {
 	Begin time.Time
 	End   time.Time // the same as Begin for a moment
 	Open  bool      // it is still going on
-	Title string
+	Title string // of what is no incident
+	Said  Said   // of an incident
 	Link  string
 	Tone  string // of an incident
 }
@@ -328,11 +329,12 @@ func (h Hit) Medians(steps []string) []float64 {
 }
 
 // When names a bucket of the chart.
-func (c LatencyChart) When(b Bucket) string { return Slot{Begin: b.Begin, Hour: c.Hourly}.When() }
+func (c LatencyChart) When(b Bucket) Spoken { return Slot{Begin: b.Begin, Hour: c.Hourly}.When() }
 
 // Spot is a place in a strip.
 type Spot struct {
-	X, Width string // per cent
+	X, Width string  // per cent
+	MS       float64 // of what is cut
 	Mark
 }
 
@@ -342,7 +344,7 @@ func (c LatencyChart) Cut() []Spot {
 	var spots []Spot
 	for i, b := range c.Buckets {
 		if b.Whole != nil && b.Whole.P99 > top {
-			spots = append(spots, Spot{X: per100(float64(i)+0.5, float64(len(c.Buckets))), Mark: Mark{Title: milliseconds(b.Whole.P99)}})
+			spots = append(spots, Spot{X: per100(float64(i)+0.5, float64(len(c.Buckets))), MS: b.Whole.P99})
 		}
 	}
 	return spots
@@ -360,7 +362,7 @@ func (c LatencyChart) Stretches(kind string) []Spot {
 		const least = 0.004 // of the width, so that it can be seen and hit
 		width := max(float64(to-from)/float64(length), least)
 		from = min(from, time.Duration((1-width)*float64(length)))
-		spots = append(spots, Spot{per100(float64(from), float64(length)), per100(width, 1), m})
+		spots = append(spots, Spot{X: per100(float64(from), float64(length)), Width: per100(width, 1), Mark: m})
 	}
 	return spots
 }
@@ -387,9 +389,11 @@ type TimeTick struct {
 	X      string // per cent
 	Anchor string // how the text stands to X
 	At     time.Time
-	Clock  bool // Text is a time of day
-	Text   string
+	Clock  bool // the label is a time of day, in UTC; otherwise a date
 }
+
+// Text is the label where it is a time of day.
+func (t TimeTick) Text() string { return t.At.UTC().Format("15:04") }
 
 // Times are the labels of the time axis, few enough for a phone.
 func (c LatencyChart) Times() []TimeTick {
@@ -409,11 +413,7 @@ func (c LatencyChart) Times() []TimeTick {
 		if since%every != 0 {
 			continue
 		}
-		text := b.Begin.UTC().Format("2 Jan")
-		if clock {
-			text = b.Begin.UTC().Format("15:04")
-		}
-		tick := TimeTick{X: per100(float64(i), float64(n)), Anchor: "middle", At: b.Begin, Clock: clock, Text: text}
+		tick := TimeTick{X: per100(float64(i), float64(n)), Anchor: "middle", At: b.Begin, Clock: clock}
 		switch {
 		case i == 0:
 			tick.Anchor = "start"

@@ -136,7 +136,7 @@ func TestASpikeIsCutAndSaysSo(t *testing.T) {
 		t.Errorf("the plot reaches to %v ms", top)
 	}
 	cut := c.Cut()
-	if len(cut) != 1 || cut[0].Title != "3600.0 s" {
+	if len(cut) != 1 || cut[0].MS != 3.6e6 {
 		t.Errorf("cut are %+v", cut)
 	}
 	if slow := charted(48, true, func(i int) *web.Percentiles { return &web.Percentiles{P50: 1, P90: 1, P95: 1, P99: float64(i)} }); len(slow.Cut()) > 0 {

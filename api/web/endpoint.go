@@ -199,7 +199,7 @@ type ObjectiveView struct {
 func (o ObjectiveView) Goal() Said {
 	target := strconv.FormatFloat(o.Target, 'f', -1, 64)
 	if o.Under > 0 {
-		return Say("%s %% of checks under %s in %d days", target, latency(o.Under), o.Days)
+		return Say("%s %% of checks under %s in %d days", target, Latency(o.Under), o.Days)
 	}
 	return Say("%s %% of checks good in %d days", target, o.Days)
 }

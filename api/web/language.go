@@ -8,12 +8,16 @@ import (
 	"io/fs"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	plurals "golang.org/x/text/feature/plural"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 	"golang.org/x/text/message/catalog"
+	"golang.org/x/text/number"
+
+	"github.com/rollcallhq/rollcall/probe"
 )
 
 // Said is a sentence that is made in Go and put into the reader's language by the template that shows it. Key is the English
@@ -37,6 +41,8 @@ type Language struct {
 	// sentences and forms are what words recognises, none in English.
 	sentences map[string]sentence
 	forms     []form
+	dates     dates
+	separator string // between a whole number and its decimals
 }
 
 // catalogue is the file of a language. Sentences are by their English: a text, or the forms of a sentence by the plural category
@@ -45,6 +51,7 @@ type catalogue struct {
 	Tag       language.Tag        `json:"tag"`
 	Name      string              `json:"name"`
 	Sentences map[string]sentence `json:"sentences"`
+	Dates     dates               `json:"dates"`
 }
 
 // sentence is one text, or several by plural category.
@@ -79,6 +86,9 @@ var catalogues = readCatalogues()
 
 // languages are what can be read, in the order of catalogues.
 var languages = speakAll(catalogues)
+
+// english is what is said where no reader is known.
+var english = languages[0]
 
 // matcher finds the best of languages for what a browser asks for.
 var matcher = language.NewMatcher(tagsOf(catalogues))
@@ -128,7 +138,8 @@ func speakAll(all []catalogue) []Language {
 	}
 	spoken := make([]Language, 0, len(all))
 	for _, c := range all {
-		l := Language{Tag: c.Tag.String(), Name: c.Name, printer: message.NewPrinter(c.Tag, message.Catalog(builder))}
+		l := Language{Tag: c.Tag.String(), Name: c.Name, printer: message.NewPrinter(c.Tag, message.Catalog(builder)), dates: c.Dates}
+		l.separator = strings.Trim(l.printer.Sprint(number.Decimal(0.5)), "05")
 		if c.Tag != language.English {
 			l.sentences, l.forms = c.Sentences, formsOf(c, all[0])
 		}
@@ -181,13 +192,15 @@ func (l Language) say(key string, args ...any) string {
 	return l.printer.Sprintf(key, said...)
 }
 
-// argument returns what stands in a sentence for an argument: of a sentence and of a duration, the words for it.
+// argument returns what stands in a sentence for an argument: of what is Spoken, of a duration and of a moment, the words for it.
 func (l Language) argument(arg any) any {
 	switch a := arg.(type) {
-	case Said:
-		return l.say(a.Key, a.Args...)
+	case Spoken:
+		return a.in(l)
 	case time.Duration:
-		return lasting(a)
+		return l.lasting(a)
+	case time.Time:
+		return l.stamp(a)
 	}
 	if v := reflect.ValueOf(arg); v.Kind() == reflect.Pointer && !v.IsNil() {
 		return v.Elem().Interface()
@@ -198,9 +211,26 @@ func (l Language) argument(arg any) any {
 // functions are what templates may call that depends on the language.
 func (l Language) functions() template.FuncMap {
 	return template.FuncMap{
-		"t":        l.say,
-		"say":      func(s Said) string { return l.say(s.Key, s.Args...) },
-		"words":    l.words,
-		"language": func() string { return l.Tag },
+		"t":         l.say,
+		"say":       func(s Spoken) string { return s.in(l) },
+		"words":     l.words,
+		"language":  func() string { return l.Tag },
+		"stamp":     l.stamp,
+		"day":       l.day,
+		"date":      l.date,
+		"ago":       l.ago,
+		"until":     l.until,
+		"lasting":   l.lasting,
+		"latency":   l.latency,
+		"ms":        l.milliseconds,
+		"decimal":   l.decimal,
+		"percent":   l.percent,
+		"coverage":  l.coverage,
+		"size":      l.size,
+		"yesNo":     l.yesNo,
+		"statusTag": l.tagOf,
+		"kindWords": func(k probe.Kind) string { return l.say(kindWords(k)) },
+		"means":     l.means,
+		"advice":    l.advice,
 	}
 }

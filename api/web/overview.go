@@ -305,7 +305,7 @@ func (r EndpointRow) Spark() string {
 // SparkWords says what the sparkline shows.
 func (r EndpointRow) SparkWords() Said {
 	low, high, _ := r.spread()
-	return Say("Latency over 24 hours: hourly medians from %s to %s", milliseconds(low), milliseconds(high))
+	return Say("Latency over 24 hours: hourly medians from %s to %s", Milliseconds(low), Milliseconds(high))
 }
 
 // spread returns the smallest and largest of Medians, and how many there are.

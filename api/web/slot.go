@@ -1,8 +1,6 @@
 package web
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/rollcallhq/rollcall/store"
@@ -81,16 +79,25 @@ func (s Slot) Level() string {
 }
 
 // When names a slot.
-func (s Slot) When() string {
+func (s Slot) When() Spoken {
 	if s.Hour {
-		return s.Begin.UTC().Format("2 Jan, 15:04 UTC")
+		return hour(s.Begin)
 	}
-	return day(s.Begin)
+	return Day(s.Begin)
 }
 
+// hour is one of a day in UTC whose year is clear.
+type hour time.Time
+
+func (h hour) in(l Language) string {
+	return l.date(time.Time(h)) + time.Time(h).UTC().Format(", 15:04 UTC")
+}
+
+func (h hour) String() string { return h.in(english) }
+
 // Parts say how a slot was, each of them in a few words.
-func (s Slot) Parts() []Said {
-	var parts []Said
+func (s Slot) Parts() List {
+	var parts List
 	switch {
 	case s.Missed:
 		parts = append(parts, Say("not measured"))
@@ -101,28 +108,19 @@ func (s Slot) Parts() []Said {
 	case s.Uptime == nil:
 		parts = append(parts, Say("no check could tell"))
 	default:
-		parts = append(parts, Say("%s up", percent(s.Uptime)))
+		parts = append(parts, Say("%s up", PercentOf(s.Uptime)))
 	}
 	if n := s.Counts.Degraded; n > 0 {
-		parts = append(parts, Say(plural(n, "%d degraded check", "%d degraded checks"), n))
+		parts = append(parts, Say("%d degraded checks", n))
 	}
 	if n := s.Incidents; n > 0 {
-		parts = append(parts, Say(plural(n, "%d incident", "%d incidents"), n))
+		parts = append(parts, Say("%d incidents", n))
 	}
 	return parts
 }
 
-// What says in words how a slot was.
-func (s Slot) What() string {
-	words := make([]string, 0, 3)
-	for _, part := range s.Parts() {
-		words = append(words, fmt.Sprintf(part.Key, part.Args...))
-	}
-	return strings.Join(words, ", ")
-}
-
 // Words describe a slot for those who cannot see or hover.
-func (s Slot) Words() string { return s.When() + ": " + s.What() }
+func (s Slot) Words() Said { return Say("%s: %s", s.When(), s.Parts()) }
 
 // Untold is how many checks count neither for nor against an endpoint.
 func (s Slot) Untold() int { return s.Counts.Gated + s.Counts.Unknown }

@@ -32,7 +32,7 @@ func TestASlotSaysHowItWas(t *testing.T) {
 		if got := tt.slot.Level(); got != tt.level {
 			t.Errorf("%+v: level %q, want %q", tt.slot, got, tt.level)
 		}
-		if got := tt.slot.Words(); got != tt.words {
+		if got := tt.slot.Words().String(); got != tt.words {
 			t.Errorf("%+v: %q, want %q", tt.slot, got, tt.words)
 		}
 	}

@@ -41,6 +41,12 @@ func tagOf(status any) Tag {
 	return tags[string(store.StatusUnknown)]
 }
 
+// tagOf returns how a status or verdict is shown in the language.
+func (l Language) tagOf(status any) Tag {
+	t := tagOf(status)
+	return Tag{t.Tone, l.say(t.Word)}
+}
+
 // kindWords names a kind for people.
 func kindWords(k probe.Kind) string {
 	if words, ok := kinds[k]; ok {
@@ -162,12 +168,18 @@ var meanings = map[probe.Class]meaning{
 }
 
 // means says in a few words what a class means; a class that is not in the list stands for itself.
-func means(c probe.Class) string {
+func (l Language) means(c probe.Class) string {
 	if m, ok := meanings[c]; ok {
-		return m.says
+		return l.say(m.says)
 	}
 	return strings.ReplaceAll(string(c), "_", " ")
 }
 
 // advice says where to look, empty when there is nothing to say.
-func advice(c probe.Class) string { return meanings[c].advice }
+func (l Language) advice(c probe.Class) string {
+	m, ok := meanings[c]
+	if !ok {
+		return ""
+	}
+	return l.say(m.advice)
+}
