@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rollcallhq/rollcall/api/web"
@@ -378,7 +377,7 @@ func (s *Server) marks(ctx context.Context, e store.Endpoint, incidents []store.
 		}
 		marks = append(marks, web.Mark{
 			Kind: "incident", Begin: i.StartedAt, End: end, Open: i.ResolvedAt == nil, Link: "/incidents/" + i.ID,
-			Title: strings.TrimSpace(row.Subject() + " " + row.Story(to)), Tone: web.ToneOf(cmp.Or(i.Worst, i.Severity)),
+			Said: row.Said(to), Tone: web.ToneOf(cmp.Or(i.Worst, i.Severity)),
 		})
 	}
 	planned, err := s.read.Maintenances(ctx, from)

@@ -192,16 +192,16 @@ func (s *Server) timeline(ctx context.Context, i store.Incident) ([]web.Timeline
 	}
 	var rows []web.TimelineRow
 	if i.CheckID != "" && i.StartedAt.Before(i.OpenedAt) && i.Kind == store.IncidentEndpoint {
-		rows = append(rows, web.TimelineRow{Kind: web.EntryBegan, At: i.StartedAt, Severity: i.Worst, Sub: "the first check that failed"})
+		rows = append(rows, web.TimelineRow{Kind: web.EntryBegan, At: i.StartedAt, Severity: i.Worst, Sub: web.Say("the first check that failed")})
 	}
 	for _, e := range entries {
 		row := entryRow(e)
 		row.Incident = i.Kind
 		switch {
 		case e.Kind == store.EntryOpened && len(rows) == 1 && rows[0].Kind == web.EntryBegan:
-			row.Sub = web.Lasting(i.OpenedAt.Sub(i.StartedAt)) + " later, by enough failed checks in a row"
+			row.Sub = web.Say("%s later, by enough failed checks in a row", web.Duration(i.OpenedAt.Sub(i.StartedAt)))
 		case e.Kind == store.EntryResolved && i.ResolvedAt != nil:
-			row.How, row.Sub = i.Resolution, "after "+web.Lasting(i.ResolvedAt.Sub(i.StartedAt))
+			row.How, row.Sub = i.Resolution, web.Say("after %s", web.Duration(i.ResolvedAt.Sub(i.StartedAt)))
 		}
 		rows = append(rows, row)
 	}
@@ -217,14 +217,11 @@ func entryRow(e store.Entry) web.TimelineRow {
 		if strings.HasPrefix(e.ChannelID, "ch_") {
 			row.ChannelID = e.ChannelID
 		}
-		if row.Channel == "" {
-			row.Channel = "a subscription"
-		}
 	}
 	return row
 }
 
-// noticeWords says what a notice tells, in a word or two.
+// noticeWords says what a notice tells, in a word or two of a closed list.
 func noticeWords(k store.NoticeKind) string {
 	switch k {
 	case store.NoticeOpened:

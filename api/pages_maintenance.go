@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -56,27 +55,24 @@ func maintenanceRow(m store.Maintenance) web.MaintenanceRow {
 }
 
 // aboutWords says what something covers: "everything", "2 endpoints, tags prod and eu".
-func aboutWords(all bool, endpoints int, tags []string) string {
+func aboutWords(all bool, endpoints int, tags []string) web.List {
 	if all {
-		return "everything"
+		return web.List{web.Say("everything")}
 	}
-	var words []string
-	switch {
-	case endpoints == 1:
-		words = append(words, "1 endpoint")
-	case endpoints > 1:
-		words = append(words, fmt.Sprintf("%d endpoints", endpoints))
+	var words web.List
+	if endpoints > 0 {
+		words = append(words, web.Say("%d endpoints", endpoints))
 	}
-	switch {
-	case len(tags) == 1:
-		words = append(words, "tag "+tags[0])
-	case len(tags) > 1:
-		words = append(words, "tags "+strings.Join(tags[:len(tags)-1], ", ")+" and "+tags[len(tags)-1])
+	switch last := len(tags) - 1; {
+	case last == 0:
+		words = append(words, web.Say("tag %s", tags[0]))
+	case last > 0:
+		words = append(words, web.Say("tags %s and %s", strings.Join(tags[:last], ", "), tags[last]))
 	}
 	if len(words) == 0 {
-		return "nothing any more: what it was about is gone"
+		return web.List{web.Say("nothing any more: what it was about is gone")}
 	}
-	return strings.Join(words, ", ")
+	return words
 }
 
 // maintained returns what covers each of some endpoints at present, by their ids.

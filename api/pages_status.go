@@ -239,7 +239,7 @@ func (s *Server) statusEndpoint(c echo.Context, slug string) error {
 		Feed:     v.path("/feed.atom"),
 	}
 	page.Endpoint.Maintained = p.maintained[o.ID]
-	page.Meta.Title, page.Meta.URL = o.Name+": "+p.description(), v.canonical(v.endpoint(o.Slug))
+	page.Meta.Service, page.Meta.URL = o.Name, v.canonical(v.endpoint(o.Slug))
 	if len(s.subscribable()) > 0 && len(s.subscribableOn(v, p.endpoints)) > 0 {
 		page.Subscribe = v.path("/subscribe") + "?" + url.Values{"endpoint": {o.Slug}}.Encode()
 	}

@@ -50,8 +50,8 @@ type Mark struct {
 	Begin time.Time
 	End   time.Time // the same as Begin for a moment
 	Open  bool      // it is still going on
-	Title string // of what is no incident
-	Said  Said   // of an incident
+	Title string    // of what is no incident
+	Said  Said      // of an incident
 	Link  string
 	Tone  string // of an incident
 }

@@ -48,7 +48,7 @@ func calmly(i int) *web.Percentiles {
 func TestChartsAreDrawn(t *testing.T) {
 	hostile := charted(3, true, calmly)
 	hostile.Steps = []string{`"><script>alert(1)</script>`, "\u202eevil\u202c"}
-	hostile.Marks = []web.Mark{{Kind: "incident", Begin: before(2 * time.Hour), End: now, Open: true, Title: `</title><script>`, Link: "/incidents/inc_1", Tone: "down"}}
+	hostile.Marks = []web.Mark{{Kind: "incident", Begin: before(2 * time.Hour), End: now, Open: true, Said: web.Say("%s", `</title><script>`), Link: "/incidents/inc_1", Tone: "down"}}
 	for name, draw := range map[string]func() string{
 		"no-data": func() string {
 			return web.RenderPart("latency", web.EndpointPage{Slug: "weather", Latency: charted(24, true, func(int) *web.Percentiles { return nil })})

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"strings"
 	"time"
 
 	"github.com/rollcallhq/rollcall/probe"
@@ -46,65 +45,103 @@ func (r IncidentRow) Lasted(now time.Time) time.Duration {
 }
 
 // Subject is what the incident is about, or, of a manual one, what it is called.
-func (r IncidentRow) Subject() string {
-	if r.Name != "" && r.Kind != store.IncidentManual {
-		return r.Name
+func (r IncidentRow) Subject() Said {
+	switch {
+	case r.Name != "" && r.Kind != store.IncidentManual:
+		return Say("%s", r.Name)
+	case r.Kind == store.IncidentLocation && r.Title != "":
+		return Say("Location %s", r.Title)
+	case r.Title == "":
+		return Say("Incident")
 	}
-	if r.Kind == store.IncidentLocation && r.Title != "" {
-		return "Location " + r.Title
+	return Say("%s", r.Title)
+}
+
+// tale is what is said of an incident: each goes on where its subject ends, and takes how long it lasted.
+type tale struct {
+	short    string // in a list, whether it is over or not: "down for 12 min"
+	is, was  string // in a heading: "has been down for 12 min"
+	standing string // in the title of a window: "is down"
+}
+
+// tales are those of an incident that an endpoint is not up, by how serious it is.
+var tales = map[store.Status]tale{
+	store.StatusDown:     {"down for %s", "has been down for %s", "was down for %s", "is down"},
+	store.StatusDegraded: {"degraded for %s", "has been degraded for %s", "was degraded for %s", "is degraded"},
+	store.StatusGated:    {"gated for %s", "has been gated for %s", "was gated for %s", "is gated"},
+	store.StatusUnknown:  {"unknown for %s", "has been unknown for %s", "was unknown for %s", "is unknown"},
+}
+
+func (r IncidentRow) tale() tale {
+	if told, ok := tales[r.Severity]; ok {
+		return told
 	}
-	if r.Title == "" {
-		return "Incident"
-	}
-	return r.Title
+	return tales[store.StatusUnknown]
 }
 
 // How says in a few words what is wrong with the subject, in a list: "down for 12 min". A manual incident says it all in its title.
-func (r IncidentRow) How(now time.Time) string {
-	lasted := " for " + lasting(r.Lasted(now))
+func (r IncidentRow) How(now time.Time) Said {
+	lasted := Duration(r.Lasted(now))
 	switch r.Kind {
 	case store.IncidentManual:
-		return ""
+		return Said{}
 	case store.IncidentExpiring:
-		return "has a " + r.ending() + " that ends soon"
+		return r.ending("has a certificate that ends soon", "has a credential that ends soon")
 	case store.IncidentObjective:
-		return "burns its error budget" + r.objective() + " too fast"
+		return r.burning()
 	case store.IncidentChain:
-		return "stands still" + lasted
+		return Say("stands still for %s", lasted)
 	case store.IncidentLocation:
-		return "offline" + lasted
+		return Say("offline for %s", lasted)
 	}
-	return strings.ToLower(tagOf(r.Severity).Word) + lasted
+	return Say(r.tale().short, lasted)
 }
 
 // Story says the same as a whole sentence for a heading: "has been down for 12 min".
-func (r IncidentRow) Story(now time.Time) string {
-	has, lasted := "has been ", " for "+lasting(r.Lasted(now))
+func (r IncidentRow) Story(now time.Time) Said {
 	if r.ResolvedAt != nil {
-		has = "was "
+		return r.past()
 	}
+	lasted := Duration(r.Lasted(now))
+	switch r.Kind {
+	case store.IncidentManual, store.IncidentExpiring, store.IncidentObjective:
+		return r.How(now)
+	case store.IncidentChain:
+		return Say("has stood still for %s", lasted)
+	case store.IncidentLocation:
+		return Say("has been offline for %s", lasted)
+	}
+	return Say(r.tale().is, lasted)
+}
+
+// Said is the whole sentence: "Weather has been down for 12 min".
+func (r IncidentRow) Said(now time.Time) Said {
+	story := r.Story(now)
+	if story.Empty() {
+		return r.Subject()
+	}
+	return Say("%s %s", r.Subject(), story)
+}
+
+// past is the story of an incident that is over.
+func (r IncidentRow) past() Said {
+	lasted := Duration(r.Lasted(time.Time{}))
 	switch r.Kind {
 	case store.IncidentManual:
-		return ""
+		return Said{}
 	case store.IncidentExpiring:
-		if r.ResolvedAt != nil {
-			return "had a " + r.ending() + " that was about to end"
-		}
-		return "has a " + r.ending() + " that ends soon"
+		return r.ending("had a certificate that was about to end", "had a credential that was about to end")
 	case store.IncidentObjective:
-		if r.ResolvedAt != nil {
-			return "burnt its error budget" + r.objective() + " too fast" + lasted
+		if r.Objective == "" {
+			return Say("burnt its error budget too fast for %s", lasted)
 		}
-		return "burns its error budget" + r.objective() + " too fast"
+		return Say("burnt its error budget for %s too fast for %s", r.Objective, lasted)
 	case store.IncidentChain:
-		if r.ResolvedAt != nil {
-			return "stood still" + lasted
-		}
-		return "has stood still" + lasted
+		return Say("stood still for %s", lasted)
 	case store.IncidentLocation:
-		return has + "offline" + lasted
+		return Say("was offline for %s", lasted)
 	}
-	return has + strings.ToLower(tagOf(r.Severity).Word) + lasted
+	return Say(r.tale().was, lasted)
 }
 
 // Now is the state in a word or two, for the title of the window.
@@ -113,23 +150,24 @@ func (r IncidentRow) Now() string {
 	case r.ResolvedAt != nil:
 		return "resolved"
 	case r.Kind == store.IncidentEndpoint || r.Kind == "":
-		return "is " + strings.ToLower(tagOf(r.Severity).Word)
+		return r.tale().standing
 	}
 	return "open"
 }
 
-func (r IncidentRow) ending() string {
+// ending chooses between what is said of a certificate and of a credential.
+func (r IncidentRow) ending(certificate, credential string) Said {
 	if r.Cause.Class == probe.ClassTLSExpiring {
-		return "certificate"
+		return Say(certificate)
 	}
-	return "credential"
+	return Say(credential)
 }
 
-func (r IncidentRow) objective() string {
+func (r IncidentRow) burning() Said {
 	if r.Objective == "" {
-		return ""
+		return Say("burns its error budget too fast")
 	}
-	return " for " + r.Objective
+	return Say("burns its error budget for %s too fast", r.Objective)
 }
 
 // IncidentPage shows one incident from its first sign to its end, and takes what people do about it.
@@ -191,6 +229,17 @@ func (IncidentPage) SnoozeFor() [][2]string {
 	return [][2]string{{"1h", "1 hour"}, {"4h", "4 hours"}, {"morning", "until 9:00 UTC"}, {"24h", "a day"}, {"72h", "3 days"}, {"168h", "a week"}}
 }
 
+// Ended says how an incident that is over ended, and after how long.
+func (p IncidentPage) Ended() string {
+	switch p.Incident.Resolution {
+	case store.ResolutionPaused:
+		return "Ended by a pause after %s"
+	case store.ResolutionManual:
+		return "Resolved by hand after %s"
+	}
+	return "Over after %s"
+}
+
 // TimelineRow is one thing that happened to an incident.
 type TimelineRow struct {
 	Kind      store.EntryKind
@@ -204,8 +253,8 @@ type TimelineRow struct {
 	How       store.Resolution // of EntryResolved
 	Message   string           // of what was sent: the kind of message
 	ChannelID string           // of what was sent; empty for that of somebody who has subscribed
-	Channel   string
-	Sub       string // a remark of ours
+	Channel   string           // its name; empty for a subscription
+	Sub       Said             // a remark of ours
 }
 
 // EntryBegan is the first sign of an incident, which the timeline shows beside what is kept.
@@ -237,7 +286,7 @@ func (r TimelineRow) Tone() string {
 	return "said"
 }
 
-// Words say what happened, without who and with what.
+// Words say what happened, without who and with what: one of a closed list.
 func (r TimelineRow) Words() string {
 	switch r.Kind {
 	case EntryBegan:
@@ -297,6 +346,9 @@ func (r TimelineRow) ended() string {
 
 // Quiet reports whether it is a matter of delivery rather than of the incident.
 func (r TimelineRow) Quiet() bool { return r.Kind == store.EntrySent }
+
+// Ours reports whether the text is Rollcall's own words, and not what somebody said.
+func (r TimelineRow) Ours() bool { return r.Author == "" || r.Kind == store.EntrySnoozed }
 
 // InLine reports whether the text is a part of the words: names of locations and endpoints.
 func (r TimelineRow) InLine() bool {

@@ -19,7 +19,7 @@ type MaintenanceRow struct {
 	End       time.Time // likewise
 	Schedule  string    // of one that recurs
 	Duration  time.Duration
-	Covers    string // "everything", "2 endpoints, tag prod"
+	Covers    List // "everything", "2 endpoints, tag prod"
 	Public    bool
 	Author    string
 }

@@ -310,7 +310,7 @@ func latencyChart() web.LatencyChart {
 		c.Buckets = append(c.Buckets, b)
 	}
 	c.Marks = []web.Mark{
-		{Kind: "incident", Begin: before(8 * time.Hour), End: before(6 * time.Hour), Title: "Weather was down for 2 h", Link: "/incidents/inc_1", Tone: "down"},
+		{Kind: "incident", Begin: before(8 * time.Hour), End: before(6 * time.Hour), Said: web.Say("%s %s", "Weather", web.Say("was down for %s", web.Duration(2*time.Hour))), Link: "/incidents/inc_1", Tone: "down"},
 		{Kind: "maintenance", Begin: before(20 * time.Hour), End: before(19 * time.Hour), Title: "Bigger disks", Link: "/maintenance/mnt_1"},
 		{Kind: "contract", Begin: before(14 * time.Hour), End: before(14 * time.Hour), Title: "The tool list changed", Link: "/endpoints/weather/contracts", Tone: "breaking"},
 	}

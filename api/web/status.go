@@ -25,7 +25,8 @@ func (f Frame) Home() string {
 
 // Meta is what a status page tells programs that show links to it, and search engines.
 type Meta struct {
-	Title       string // how things stand
+	Title       string // how things stand, in words of a closed list
+	Service     string // the name of the one that the page is about; empty where it is about all
 	Description Said
 	Name        string // of the whole page
 	URL         string // its own address, whole
@@ -38,7 +39,7 @@ type StatusPage struct {
 	Meta      Meta
 	Text      string // above everything else; may be empty
 	Overall   store.Status
-	Heading   string // the overall status in words
+	Heading   string // the overall status in words of a closed list
 	Endpoints []PublicRow
 	Sections  []PublicSection // the same, in their sections
 	Open      []PublicIncident
@@ -97,20 +98,26 @@ func (i PublicIncident) Lasted(now time.Time) time.Duration {
 }
 
 // Story goes on where the name ends: "has been down for 12 min". What the team announces says it all in its name.
-func (i PublicIncident) Story(now time.Time) string {
-	has, lasted := "has been ", " for "+lasting(i.Lasted(now))
+func (i PublicIncident) Story(now time.Time) Said {
+	if i.Kind == store.IncidentManual {
+		return Said{}
+	}
+	told := publicTale(i.Severity)
 	if i.ResolvedAt != nil {
-		has = "was "
+		return Say(told.was, Duration(i.Lasted(now)))
 	}
-	switch {
-	case i.Kind == store.IncidentManual:
-		return ""
-	case i.Severity == store.StatusUnknown:
-		return has + "out of sight" + lasted
-	case i.Severity == store.StatusDegraded, i.Severity == store.StatusGated:
-		return has + "degraded" + lasted
+	return Say(told.is, Duration(i.Lasted(now)))
+}
+
+// publicTale is what anybody is told of an incident, by how serious it is. That credentials are wanted is nobody's business.
+func publicTale(severity store.Status) tale {
+	switch severity {
+	case store.StatusUnknown:
+		return tale{is: "has been out of sight for %s", was: "was out of sight for %s"}
+	case store.StatusDegraded, store.StatusGated:
+		return tales[store.StatusDegraded]
 	}
-	return has + "down" + lasted
+	return tales[store.StatusDown]
 }
 
 // Tone is the shape in which it is shown. That credentials are wanted is nobody's business: it is degraded.
@@ -131,7 +138,7 @@ type PublicUpdate struct {
 	Text string
 }
 
-// Words say what was done by it.
+// Words say what was done by it: one of a closed list.
 func (u PublicUpdate) Words() string {
 	switch u.Kind {
 	case store.EntryOpened:

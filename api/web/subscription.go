@@ -20,9 +20,9 @@ func (SubscriptionsPage) template() string { return "subscriptions" }
 type SubscriptionRow struct {
 	ID       string
 	Type     string // "Email"
-	Address  string // without secrets
-	About    string // "everything", "tag prod, and 2 endpoints"
-	When     string // "when something is down or gated"
+	Address  Said   // without secrets
+	About    List   // "everything", "2 endpoints, tag prod"
+	When     Said   // "when down, gated"
 	Quiet    string // "22:00–07:00 Europe/Berlin", empty for none
 	Broken   string // why nothing more is sent, empty while it works
 	BrokenAt *time.Time
