@@ -126,3 +126,6 @@ func OptionsForTest(data []byte) (first, again probe.Options, ok bool) {
 	again, mistakes = optionsInput(optionsDocument(first)).onto(first, false)
 	return first, again, len(mistakes) == 0
 }
+
+// GuestsForTest returns how many streams are open that are for somebody who is logged in, or has a token.
+func (s *Server) GuestsForTest() int { return len(s.live.present()) }

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -19,9 +21,11 @@ import (
 // something they show has changed, and ask for it.
 //
 //	viewer ─► every second: live.look ─► the database, at most once a second for all viewers together
+//	       ├─ may it still listen? ─► the end
 //	       └─ what it watches has changed? ─► one event
 //
-// There is no goroutine but those of the requests: whoever looks first looks for all.
+// There is no goroutine but those of the requests: whoever looks first looks for all. A login that ends through this instance ends
+// its streams before whoever ended it is answered: see attentive. Through another one it is seen by the next look.
 
 // Where the streams are. A slug has no dot.
 const (
@@ -29,8 +33,7 @@ const (
 	publicEventsPath = "/status/feed.events"
 )
 
-// Bounds of the streams. One ends by itself after liveFor, so that whoever is no longer logged in is not served for ever; the
-// browser comes back by itself.
+// Bounds of the streams. One ends by itself after liveFor, so that nobody is served for ever; the browser comes back by itself.
 const (
 	liveEvery    = time.Second
 	liveFor      = 5 * time.Minute
@@ -49,10 +52,12 @@ const (
 
 // live is what all viewers look at.
 type live struct {
-	over chan struct{} // closed when this service stops
+	over   chan struct{} // closed when this service stops
+	logins func(ctx context.Context, hashes [][]byte, now time.Time) ([]store.Login, error)
 
 	mu       sync.Mutex
 	stopped  bool
+	guests   map[*guest]bool
 	viewers  int
 	sources  map[string]int // public viewers by address
 	watched  map[string]int // viewers by slug
@@ -71,8 +76,18 @@ type signal struct {
 	known             bool
 }
 
-func newLive() *live {
-	return &live{over: make(chan struct{}), sources: map[string]int{}, watched: map[string]int{}, seen: map[string]signal{}}
+// guest is a viewer who is served for a login, for as long as that is good.
+type guest struct {
+	login []byte        // hash of the session or token
+	out   chan struct{} // closed when that is good no more
+}
+
+// newLive returns what asks a database, as store.Store.Logins does, which logins are good.
+func newLive(logins func(ctx context.Context, hashes [][]byte, now time.Time) ([]store.Login, error)) *live {
+	return &live{
+		over: make(chan struct{}), logins: logins, guests: map[*guest]bool{}, sources: map[string]int{}, watched: map[string]int{},
+		seen: map[string]signal{},
+	}
 }
 
 // change is what an event says.
@@ -112,14 +127,30 @@ func (s *Server) stream(c echo.Context, public bool) error {
 		return err
 	}
 	defer s.live.leave(source, slugs)
+	var out <-chan struct{}
+	if hash := loginOf(c); !public && hash != nil {
+		g := s.live.admit(hash)
+		defer s.live.dismiss(g)
+		out = g.out
+	}
 	unhurried(c)
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentType, "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // a proxy that gathers answers would hold events back
 	v := watcher{
-		control: http.NewResponseController(c.Response()), w: c.Response(), public: public, slugs: slugs, shown: shownAt(c.QueryParam("at")),
+		control: http.NewResponseController(c.Response()), w: c.Response(), public: public, out: out, slugs: slugs,
+		shown: shownAt(c.QueryParam("at")),
 	}
 	return v.watch(c.Request().Context(), s.live, s.read)
+}
+
+// loginOf returns the hash of the token or the session by which somebody asks; nil for the token of the settings, which is good for
+// as long as the service runs.
+func loginOf(c echo.Context) []byte {
+	if by, ok := c.Get(keyToken).(bearing); ok {
+		return by.Hash
+	}
+	return currentSession(c)
 }
 
 // shownAt reads when the page that asks was made, in milliseconds since 1970: what was checked later is news to it.
@@ -176,6 +207,59 @@ func countDown(counts map[string]int, key string) int {
 	return n
 }
 
+// admit serves a viewer for a login.
+func (l *live) admit(hash []byte) *guest {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := &guest{hash, make(chan struct{})}
+	l.guests[g] = true
+	return g
+}
+
+func (l *live) dismiss(g *guest) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.guests, g)
+}
+
+// expel ends the streams of whoever may listen no more. While the database is away, nobody is known not to.
+func (l *live) expel(ctx context.Context) {
+	guests := l.present()
+	if len(guests) == 0 {
+		return
+	}
+	var hashes [][]byte
+	for _, g := range guests {
+		hashes = append(hashes, g.login)
+	}
+	slices.SortFunc(hashes, bytes.Compare)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), liveTimeout)
+	defer cancel()
+	found, err := l.logins(ctx, slices.CompactFunc(hashes, bytes.Equal), time.Now())
+	if err != nil {
+		return
+	}
+	may := map[string]bool{}
+	for _, login := range found {
+		may[string(login.Hash)] = login.Role.May(store.RoleViewer)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, g := range guests {
+		if l.guests[g] && !may[string(g.login)] {
+			delete(l.guests, g)
+			close(g.out)
+		}
+	}
+}
+
+// present returns all guests.
+func (l *live) present() []*guest {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.guests))
+}
+
 // look looks at everything that is watched, unless somebody has just done so or is about to.
 func (l *live) look(ctx context.Context, r reader) {
 	l.mu.Lock()
@@ -194,6 +278,7 @@ func (l *live) look(ctx context.Context, r reader) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), liveTimeout)
 	defer cancel()
 	sight, err := r.Sight(ctx, slugs)
+	l.expel(ctx)
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -258,11 +343,12 @@ type watcher struct {
 	control *http.ResponseController
 	w       http.ResponseWriter
 	public  bool
+	out     <-chan struct{} // closed when the viewer may listen no more; nil: never
 	slugs   []string
 	shown   time.Time
 }
 
-// watch sends events until the viewer leaves, is too slow, or has been served for long enough.
+// watch sends events until the viewer leaves, may listen no more, is too slow, or has been served for long enough.
 func (v *watcher) watch(ctx context.Context, l *live, r reader) error {
 	if !v.send("retry: 3000\n\n") {
 		return nil
@@ -279,11 +365,16 @@ func (v *watcher) watch(ctx context.Context, l *live, r reader) error {
 			return nil
 		case <-l.over:
 			return nil
+		case <-v.out:
+			return nil
 		case <-end.C:
 			return nil
 		case <-tick.C:
 		}
 		l.look(ctx, r)
+		if v.expelled() {
+			return nil
+		}
 		var c change
 		if c, turn = l.since(turn, v.slugs, v.public); first {
 			c, first = l.after(v.shown, v.slugs, v.public), false
@@ -301,6 +392,15 @@ func (v *watcher) watch(ctx context.Context, l *live, r reader) error {
 			}
 			quiet = 0
 		}
+	}
+}
+
+func (v *watcher) expelled() bool {
+	select {
+	case <-v.out:
+		return true
+	default:
+		return false
 	}
 }
 

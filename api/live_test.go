@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/store"
 )
 
 // listener hears a stream of events.
@@ -126,4 +127,117 @@ func TestStreamsFromOneAddressAreBounded(t *testing.T) {
 		}
 	}
 	r.get("/status/feed.events", nobody).want(http.StatusTooManyRequests)
+}
+
+// bobListens has bob log in beside Ada, and listen.
+func bobListens(r *rollcall) (ada, bob browser, stream *listener) {
+	r.t.Helper()
+	ada = browser{"rollcall_session": r.login()}
+	r.member("bob", store.RoleEditor)
+	bob = browser{}
+	bob.post(r, "/login", "name", "bob", "password", password).want(http.StatusSeeOther)
+	return ada, bob, r.listen("/events", bob.option())
+}
+
+// wantOver fails unless a stream of events ends.
+func (l *listener) wantOver() {
+	l.t.Helper()
+	for data := l.next(); data != ""; data = l.next() { // what was on its way
+		l.t.Logf("heard %s", data)
+	}
+}
+
+func TestAStreamEndsWithTheLoginBeforeWhoeverEndedItIsAnswered(t *testing.T) {
+	for name, end := range map[string]func(r *rollcall, ada, bob browser){
+		"logged out":       func(r *rollcall, _, bob browser) { bob.post(r, "/logout").want(http.StatusSeeOther) },
+		"logged in anew":   func(r *rollcall, _, bob browser) { bob.post(r, "/login", "name", "bob", "password", password) },
+		"password changed": func(r *rollcall, _, bob browser) { changePassword(r, bob) },
+		"password set":     func(r *rollcall, ada, _ browser) { resetPassword(r, ada) },
+		"disabled": func(r *rollcall, ada, _ browser) {
+			ada.post(r, "/members", "action", "disable", "id", r.user("bob").ID)
+		},
+		"disabled by REST": func(r *rollcall, _, _ browser) {
+			r.ask("PATCH", "/api/v1/members/"+r.user("bob").ID, `{"disabled": true}`)
+		},
+		"removed":            func(r *rollcall, _, _ browser) { r.ask("DELETE", "/api/v1/members/"+r.user("bob").ID, "") },
+		"session revoked":    func(r *rollcall, _, bob browser) { other(r).post(r, "/account", "action", "end", "id", sessionID(bob)) },
+		"all others revoked": func(r *rollcall, _, _ browser) { other(r).post(r, "/account", "action", "end-others") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := start(t)
+			ada, bob, stream := bobListens(r)
+			slug := r.register(`{"url": "https://a.example"}`)
+			adas := r.listen("/events?at=0&e="+slug, ada.option())
+			if n := r.api.GuestsForTest(); stream.answer.StatusCode != http.StatusOK || n != 2 {
+				t.Fatalf("status %d, %d streams, want two", stream.answer.StatusCode, n)
+			}
+			end(r, ada, bob)
+			if n := r.api.GuestsForTest(); n != 1 {
+				t.Errorf("%d streams are open, want Ada's", n)
+			}
+			stream.wantOver()
+			r.seenFrom(slug, "default", broken())
+			if data := adas.next(); data == "" {
+				t.Error("Ada's has ended, too")
+			}
+		})
+	}
+}
+
+// other is another browser in which bob is logged in.
+func other(r *rollcall) browser {
+	b := browser{}
+	b.post(r, "/login", "name", "bob", "password", password).want(http.StatusSeeOther)
+	return b
+}
+
+func sessionID(b browser) string {
+	return store.Session{TokenHash: store.HashSecret(b["rollcall_session"])}.ID()
+}
+
+func changePassword(r *rollcall, b browser) {
+	b.post(r, "/account", "action", "password", "old", password, "password", "another good password").want(http.StatusSeeOther)
+}
+
+func resetPassword(r *rollcall, ada browser) {
+	page := ada.post(r, "/members", "action", "reset", "id", r.user("bob").ID).want(http.StatusCreated)
+	_, token, _ := strings.Cut(page.found(`value="(http[^"]*/join\?token=[^"]+)"`), "token=")
+	browser{}.post(r, "/join", "token", token, "password", "another good password").want(http.StatusSeeOther)
+}
+
+func TestAStreamOfATokenEndsWithIt(t *testing.T) {
+	r := start(t)
+	secret, token := r.token("ci")
+	soon := time.Now().Add(1500 * time.Millisecond)
+	brief, hash := store.NewSecret("rct_")
+	_, err := r.store.CreateToken(t.Context(), store.Token{Name: "brief", Hash: hash, Role: store.RoleViewer, ExpiresAt: &soon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	revoked := r.listen("/events", header("Authorization", "Bearer "+secret))
+	expires := r.listen("/events", header("Authorization", "Bearer "+brief))
+	slug := r.register(`{"url": "https://a.example"}`)
+	lasts := r.listen("/events?at=0&e=" + slug) // the token of the settings
+	r.ask("DELETE", "/api/v1/tokens/"+token.ID, "").want(http.StatusNoContent)
+	revoked.wantOver()
+	expires.wantOver()
+	r.seenFrom(slug, "default", broken())
+	if data := lasts.next(); data == "" {
+		t.Error("the stream of the token of the settings has ended, too")
+	}
+}
+
+// What another instance does is seen in the database alone.
+func TestAStreamEndsWithALoginThatAnotherInstanceEnds(t *testing.T) {
+	r := start(t)
+	_, _, stream := bobListens(r)
+	if n, err := r.store.DeleteSessions(t.Context(), r.user("bob").ID, nil); err != nil || n == 0 {
+		t.Fatalf("%d sessions, %v", n, err)
+	}
+	begun := time.Now()
+	stream.wantOver()
+	if took := time.Since(begun); took > 5*time.Second { // two, and some patience with a busy machine
+		t.Errorf("it took %s", took)
+	}
 }

@@ -154,7 +154,7 @@ func New(cfg Config) (*Server, error) {
 		halfKey:  halfKeyOf(cfg.LinkKey),
 		provider: newProvider(cfg.OIDC),
 		asking:   newAskLimits(),
-		live:     newLive(),
+		live:     newLive(cfg.Store.Logins),
 		kept:     newKept(cfg.KeepPublic),
 
 		sitePasswords: newLogins(),
@@ -163,6 +163,7 @@ func New(cfg Config) (*Server, error) {
 		trying: make(chan struct{}, maxTrying),
 		pages:  map[string]bool{},
 	}
+	s.cfg.Store = attentive{cfg.Store, s.live.expel}
 	for _, path := range slackPaths { // signed by Slack, and nothing that a browser sends
 		s.origins.AddInsecureBypassPattern("POST " + path)
 	}
