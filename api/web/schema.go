@@ -26,7 +26,7 @@ type Tool struct {
 type Property struct {
 	Name        string
 	Depth       int // 0 for the tool's own
-	Type        string
+	Type        Spoken
 	Required    bool
 	Description string
 	Allowed     string // values, bounds, default: "one of a, b · default a"
@@ -234,8 +234,8 @@ func (r *schemaReader) resolve(m members) members {
 }
 
 // typeOf words the type of a schema: "string", "array of integer", "string or null".
-func (r *schemaReader) typeOf(m members, depth int) string {
-	const unknown = "anything"
+func (r *schemaReader) typeOf(m members, depth int) Spoken {
+	unknown := Say("anything")
 	if depth >= maxSchemaDepth || *r.work < 0 {
 		return unknown
 	}
@@ -244,30 +244,62 @@ func (r *schemaReader) typeOf(m members, depth int) string {
 		if m[name] == nil || !r.spend(m[name]) || json.Unmarshal(m[name], &some) != nil {
 			continue
 		}
-		var words []string
+		var types either
 		for _, one := range some[:min(len(some), maxValues)] {
-			if word := r.typeOf(r.resolve(r.members(one)), depth+1); !slices.Contains(words, word) {
-				words = append(words, word)
-			}
+			types = types.with(r.typeOf(r.resolve(r.members(one)), depth+1))
 		}
-		return strings.Join(words, " or ")
+		return types
 	}
 	var one string
 	var several []string
 	switch {
 	case json.Unmarshal(m["type"], &one) == nil && one == "array" && m["items"] != nil:
-		return "array of " + r.typeOf(r.resolve(r.members(m["items"])), depth+1)
+		return Say("array of %s", r.typeOf(r.resolve(r.members(m["items"])), depth+1))
 	case one != "":
-		return clipText(one)
+		return verbatim(clipText(one))
 	case json.Unmarshal(m["type"], &several) == nil && len(several) > 0:
-		return clipText(strings.Join(several[:min(len(several), maxValues)], " or "))
+		var types either
+		for _, one := range several[:min(len(several), maxValues)] {
+			types = append(types, verbatim(clipText(one)))
+		}
+		return types
 	case m["enum"] != nil || m["const"] != nil:
-		return "value"
+		return Say("value")
 	case m["properties"] != nil:
-		return "object"
+		return verbatim("object")
 	}
 	return unknown
 }
+
+// verbatim is what is the same in every language.
+type verbatim string
+
+func (v verbatim) in(Language) string { return string(v) }
+func (v verbatim) String() string     { return string(v) }
+
+// either is one of several types.
+type either []Spoken
+
+// with returns e with another type, unless that is there already.
+func (e either) with(other Spoken) either {
+	if slices.ContainsFunc(e, func(one Spoken) bool { return one.String() == other.String() }) {
+		return e
+	}
+	return append(e, other)
+}
+
+func (e either) in(l Language) string {
+	var words string
+	for i, one := range e {
+		if i > 0 {
+			words += " " + l.say("or") + " "
+		}
+		words += one.in(l)
+	}
+	return clipText(words)
+}
+
+func (e either) String() string { return e.in(english) }
 
 // allowed words what a value may be, in the terms of JSON Schema.
 func allowed(m members) string {

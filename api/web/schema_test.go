@@ -18,7 +18,7 @@ func TestASchemaIsReadable(t *testing.T) {
 	}
 	var got []string
 	for _, p := range append(tools[0].Input, tools[0].Output...) {
-		line := strings.Repeat("  ", p.Depth) + p.Name + ": " + p.Type
+		line := strings.Repeat("  ", p.Depth) + p.Name + ": " + p.Type.String()
 		if p.Required {
 			line += ", required"
 		}
@@ -50,7 +50,7 @@ func TestAnyOfIsWorded(t *testing.T) {
 		`{}`: "anything", `true`: "anything", `[1]`: "anything", `{"type":7}`: "anything", `{"$ref":"#/nowhere"}`: "anything", `{"$ref":"https://a.example"}`: "anything",
 	} {
 		tools, _, _ := web.ToolsOf(fmt.Appendf(nil, `[{"inputSchema":{"properties":{"a":%s}},"name":"t"}]`, schema))
-		if got := tools[0].Input[0].Type; got != want {
+		if got := tools[0].Input[0].Type.String(); got != want {
 			t.Errorf("%s: %q, want %q", schema, got, want)
 		}
 	}
