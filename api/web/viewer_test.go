@@ -1,0 +1,38 @@
+package web_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/rollcallhq/rollcall/api/web"
+	"github.com/rollcallhq/rollcall/store"
+)
+
+// seenBy returns page as somebody with a role is shown it.
+func seenBy(page web.Page, role store.Role) web.Page {
+	v := reflect.New(reflect.TypeOf(page)).Elem()
+	v.Set(reflect.ValueOf(page))
+	v.FieldByName("Role").Set(reflect.ValueOf(role))
+	return v.Interface().(web.Page)
+}
+
+func TestAViewerIsOfferedNothingThatIsRefused(t *testing.T) {
+	for _, name := range []string{
+		"incidents", "incident", "incident-open", "incident-manual", "incident-late", "maintenance", "plan-none", "plan-mistakes",
+		"status-pages", "status-page",
+	} {
+		for role, want := range map[store.Role]bool{store.RoleViewer: false, store.RoleEditor: true} {
+			var offered []string
+			for n := range elements(t, render(t, seenBy(samples()[name], role))) {
+				acts := n.Data == "button" || n.Data == "a" && strings.Contains(attr(n, "class"), "button") && !strings.HasPrefix(attr(n, "href"), "/p/")
+				if acts && inside(n, "main") {
+					offered = append(offered, n.Data+" "+attr(n, "value")+attr(n, "href"))
+				}
+			}
+			if got := len(offered) > 0; got != want {
+				t.Errorf("%s: somebody who is %s is offered %q", name, role, offered)
+			}
+		}
+	}
+}
