@@ -87,7 +87,7 @@ func (l *look) step(at int, s probe.Step, ended bool) {
 	}
 	told := lookStep{At: at, Name: clip(s.Name, maxShown), Done: ended}
 	if ended {
-		told.Tone, told.Latency = "up", web.Measured(s.Latency)
+		told.Tone, told.Latency = "up", web.Say("%s", web.Latency(s.Latency)).In(chosenLanguage(l.c.Request()))
 		if s.Class != "" {
 			told.Tone, told.Class, told.Code, told.Message = "pending", s.Class, s.Code, clip(s.Message, maxShown)
 		}
@@ -151,10 +151,10 @@ func (s *Server) propose(ctx context.Context, f *web.EndpointForm, r probe.Resul
 	}
 	if timeout, err := time.ParseDuration(f.Timeout); err == nil && healthy && f.DegradedOver == fresh.DegradedOver {
 		f.DegradedOver = durationText(niceOver(r.Duration, timeout))
-		said = append(said, web.Say("It took %s: more than %s counts as degraded.", web.Measured(r.Duration), f.DegradedOver))
+		said = append(said, web.Say("It took %s: more than %s counts as degraded.", web.Latency(r.Duration), f.DegradedOver))
 	}
 	if at := r.Facts.TLSExpiresAt; at != nil {
-		said = append(said, web.Say("Its certificate is good until %s; you hear of it before that ends.", at.UTC().Format("2 Jan 2006")))
+		said = append(said, web.Say("Its certificate is good until %s; you hear of it before that ends.", web.Day(*at)))
 	}
 	return said
 }

@@ -74,15 +74,15 @@ func (c Contract) Short() string {
 }
 
 // Under says in which era of MCP and with what credentials the list was seen.
-func (c Contract) Under() string {
+func (c Contract) Under() Said {
 	era, credentials, _ := strings.Cut(c.Key, "/")
 	switch {
 	case era == "":
-		return ""
+		return Said{}
 	case credentials == "" || credentials == "public":
-		return era + " era, without credentials"
+		return Say("%s era, without credentials", Words(era))
 	default:
-		return era + " era, with credentials " + credentials
+		return Say("%s era, with credentials %s", Words(era), credentials)
 	}
 }
 

@@ -166,9 +166,6 @@ func (l Language) latency(d time.Duration) string {
 	return l.milliseconds(float64(d) / float64(time.Millisecond))
 }
 
-// Measured writes a measured duration as the pages do in English.
-func Measured(d time.Duration) string { return Latency(d).String() }
-
 // milliseconds writes a number of milliseconds.
 func (l Language) milliseconds(ms float64) string {
 	switch {

@@ -132,7 +132,7 @@ func TestAContractSaysUnderWhatItWasSeen(t *testing.T) {
 		"modern/public":       "modern era, without credentials",
 		"legacy/9f86d081884c": "legacy era, with credentials 9f86d081884c",
 	} {
-		if got := (web.Contract{Key: key}).Under(); got != want {
+		if got := (web.Contract{Key: key}).Under().String(); got != want {
 			t.Errorf("%q: got %q, want %q", key, got, want)
 		}
 	}
