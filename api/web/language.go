@@ -215,6 +215,7 @@ func (l Language) functions() template.FuncMap {
 		"say":       func(s Spoken) string { return s.in(l) },
 		"words":     l.words,
 		"language":  func() string { return l.Tag },
+		"script":    l.script,
 		"stamp":     l.stamp,
 		"day":       l.day,
 		"date":      l.date,

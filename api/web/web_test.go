@@ -275,7 +275,7 @@ func TestUnknownStaticFileIsNotServed(t *testing.T) {
 
 // TestStaticFilesHoldNoAddress keeps the pages free of other people's servers.
 func TestStaticFilesHoldNoAddress(t *testing.T) {
-	for _, name := range []string{"app.css", "app.js", "times.js", "copy.js", "refresh.js"} {
+	for _, name := range []string{"app.css", "app.js", "times.js", "words.js", "copy.js", "refresh.js"} {
 		w := httptest.NewRecorder()
 		web.ServeStatic(w, httptest.NewRequest(http.MethodGet, "/static/"+name, nil), name)
 		if body := w.Body.String(); body == "" || strings.Contains(body, "://") {

@@ -1,6 +1,7 @@
 // Makes charts comfortable: what is under the pointer is told beside it, a stretch that is drawn over or chosen with the keyboard is
 // shown larger, times are those of the reader, and the many bars of a row are one stop of the Tab key. Charts can be read without all
 // that: each has its numbers in a table, and a form for any stretch of time.
+import { locale } from "./words.js";
 
 const tip = document.createElement("div");
 tip.className = "tip";
@@ -48,7 +49,7 @@ function enhance() {
     const first = row.querySelector("a[aria-current]") ?? stops.at(-1);
     for (const stop of stops) stop.tabIndex = stop === first ? 0 : -1;
   }
-  const clock = new Intl.DateTimeFormat(undefined, { hour: "numeric" }); // short: five of them fit a phone
+  const clock = new Intl.DateTimeFormat(locale, { hour: "numeric" }); // short: five of them fit a phone
   for (const text of document.querySelectorAll(".chart-x text[data-clock]")) {
     text.textContent = clock.format(new Date(text.dataset.clock));
     const zone = text.closest(".chart-grid").querySelector(".zone");
@@ -78,7 +79,7 @@ function tell(hit) {
 function words(hit, chart) {
   const [, ...rest] = hit.dataset.tip.split("\n");
   if (chart.dataset.step === "86400") return hit.dataset.tip;
-  const form = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+  const form = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
   return [form.format(new Date(hit.dataset.at)), ...rest].join("\n");
 }
 

@@ -1,5 +1,6 @@
 // Gives each snippet a button that copies it. Without a clipboard (plain http to another machine) the text is selected
 // instead, ready for the keyboard.
+import { say } from "./words.js";
 
 export function enableCopying(root) {
   for (const button of root.querySelectorAll("button[data-copy]")) {
@@ -10,11 +11,11 @@ export function enableCopying(root) {
       text.select();
       try {
         await navigator.clipboard.writeText(text.value);
-        button.textContent = "Copied";
+        button.textContent = say("Copied");
       } catch {
-        button.textContent = "Press Ctrl+C";
+        button.textContent = say("Press Ctrl+C");
       }
-      setTimeout(() => (button.textContent = "Copy"), 2000);
+      setTimeout(() => (button.textContent = say("Copy")), 2000);
     });
   }
 }

@@ -1,6 +1,7 @@
 // Shows a conversation with an endpoint step by step while it happens: sends the form that asks for it, reads the events of the
 // answer, and puts the page that comes last in place of this one. Without this module the form is sent the plain way, and the
 // page comes when all is over.
+import { say } from "./words.js";
 
 const asks = (form, button) =>
   form.dataset.look !== undefined && (button?.value === "test" || (!button && !form.querySelector('[name="action"][value="save"]')));
@@ -69,7 +70,7 @@ function tell(step, { root, list, rows }) {
   if (!step.done) return;
   row.className = `is-${step.tone}`;
   row.querySelector("[data-latency]").textContent = step.latency;
-  const said = [step.class, step.code || "", step.message && `“${step.message}”`].filter(Boolean).join(" ");
+  const said = [step.class, step.code || "", step.message && say("“%s”", step.message)].filter(Boolean).join(" ");
   row.querySelector("[data-said]").textContent = said || row.dataset.ok;
 }
 

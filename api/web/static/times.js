@@ -1,9 +1,10 @@
 // Writes times in the reader's own zone and keeps "ago" true while the page stands open. The exact moment in UTC stays
 // within reach in the title.
+import { locale, say } from "./words.js";
 
-const today = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const thisYear = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
-const anyYear = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
+const today = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const thisYear = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+const anyYear = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
 
 export function localise(root) {
   const now = new Date();
@@ -17,23 +18,24 @@ export function localise(root) {
 }
 
 function local(at, now) {
-  if (at.toDateString() === now.toDateString()) return `today, ${today.format(at)}`;
+  if (at.toDateString() === now.toDateString()) return say("today, %s", today.format(at));
   return (at.getFullYear() === now.getFullYear() ? thisYear : anyYear).format(at);
 }
 
 // The same words as the server's.
 function ago(ms) {
-  if (ms < 1000) return "just now";
-  return `${lasting(Math.round(ms / 1000))} ago`;
+  if (ms < 1000) return say("just now");
+  return say("%s ago", lasting(Math.round(ms / 1000)));
 }
 
 function lasting(s) {
   const days = Math.floor(s / 86400), hours = Math.floor(s / 3600) % 24, minutes = Math.floor(s / 60) % 60;
-  const join = (large, n, unit) => (n === 0 ? large : `${large} ${n} ${unit}`);
-  if (s < 60) return `${s} s`;
-  if (s < 600) return join(`${minutes} min`, s % 60, "s");
-  if (s < 3600) return `${minutes} min`;
-  if (days === 0) return join(`${hours} h`, minutes, "min");
-  if (days < 7) return join(`${days} ${days === 1 ? "day" : "days"}`, hours, "h");
-  return `${days} days`;
+  const both = (large, n, small) => (n === 0 ? large : `${large} ${say(small, n)}`);
+  const length = say("%d days as a length", days, days === 1 ? "%d day" : "%d days");
+  if (s < 60) return say("%d s", s);
+  if (s < 600) return both(say("%d min", minutes), s % 60, "%d s");
+  if (s < 3600) return say("%d min", minutes);
+  if (days === 0) return both(say("%d h", hours), minutes, "%d min");
+  if (days < 7) return both(length, hours, "%d h");
+  return length;
 }
