@@ -197,7 +197,7 @@ type ObjectiveView struct {
 
 // Goal says what is meant to be achieved: "99.9 % of checks good in 30 days".
 func (o ObjectiveView) Goal() Said {
-	target := strconv.FormatFloat(o.Target, 'f', -1, 64)
+	target := figure(o.Target)
 	if o.Under > 0 {
 		return Say("%s %% of checks under %s in %d days", target, Latency(o.Under), o.Days)
 	}
@@ -227,8 +227,14 @@ func (o ObjectiveView) Said() Said {
 	case o.Left <= 0:
 		return Say("nothing left of the error budget")
 	}
-	return Say("%s %% of the error budget left", strconv.FormatFloat(math.Floor(o.Left*10)/10, 'f', -1, 64))
+	return Say("%s %% of the error budget left", figure(math.Floor(o.Left*10)/10))
 }
+
+// figure is a number with as many decimals as it has.
+type figure float64
+
+func (f figure) in(l Language) string { return l.decimal(strconv.FormatFloat(float64(f), 'f', -1, 64)) }
+func (f figure) String() string       { return f.in(english) }
 
 // Alarm says how fast the budget goes, empty when it lasts: the thresholds are those of the alerts.
 func (o ObjectiveView) Alarm() Said {
