@@ -80,6 +80,7 @@ public GET /p/:slug/robots.txt
 public GET /p/:slug/logo
 public GET /p/:slug/accent.css
 public GET /status/feed.events
+public GET /p/:slug/feed.events
 viewer GET /events
 public GET /status/feed.json
 public GET /badge/:slug/status.svg

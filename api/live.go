@@ -31,6 +31,7 @@ import (
 const (
 	eventsPath       = "/events"
 	publicEventsPath = "/status/feed.events"
+	siteEventsPath   = "/p/:slug/feed.events"
 )
 
 // Bounds of the streams. One ends by itself after liveFor, so that nobody is served for ever; the browser comes back by itself.
@@ -110,8 +111,37 @@ func (s *Server) EndStreams() {
 // liveEvents tells whoever is logged in of the endpoints in the query, as ?e=slug&e=slug.
 func (s *Server) liveEvents(c echo.Context) error { return s.stream(c, false) }
 
-// publicEvents tells anybody of public endpoints, as far as the status page shows them: their status.
+// publicEvents tells anybody of the endpoints that the status page shows which the request is about: their status.
 func (s *Server) publicEvents(c echo.Context) error { return s.stream(c, true) }
+
+// outlook says at any time of which endpoints a viewer is told; false when the viewer may listen no more.
+type outlook func(ctx context.Context) (shows func(store.Endpoint) bool, ok bool)
+
+// outlookOf returns what a viewer is told of: everything, or what the status page shows which the request is about.
+func (s *Server) outlookOf(c echo.Context, public bool) outlook {
+	v := s.siteOf(c)
+	switch {
+	case !public:
+		return func(context.Context) (func(store.Endpoint) bool, bool) {
+			return func(store.Endpoint) bool { return true }, true
+		}
+	case v.page == nil:
+		return func(context.Context) (func(store.Endpoint) bool, bool) {
+			return func(e store.Endpoint) bool { return e.Public }, true
+		}
+	}
+	return func(ctx context.Context) (func(store.Endpoint) bool, bool) {
+		all, err := s.sites.read(ctx, s.cfg.Store)
+		if err != nil {
+			return nil, false
+		}
+		page := all.bySlug[v.page.Slug]
+		if page == nil || !page.Public() && !s.admitted(c, page) { // it is gone, or has another password
+			return nil, false
+		}
+		return page.Shows, true
+	}
+}
 
 func (s *Server) stream(c echo.Context, public bool) error {
 	slugs := slices.Compact(slices.Sorted(slices.Values(c.QueryParams()["e"])))
@@ -138,8 +168,8 @@ func (s *Server) stream(c echo.Context, public bool) error {
 	h.Set(echo.HeaderContentType, "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // a proxy that gathers answers would hold events back
 	v := watcher{
-		control: http.NewResponseController(c.Response()), w: c.Response(), public: public, out: out, slugs: slugs,
-		shown: shownAt(c.QueryParam("at")),
+		control: http.NewResponseController(c.Response()), w: c.Response(), public: public, out: out, outlook: s.outlookOf(c, public),
+		slugs: slugs, shown: shownAt(c.QueryParam("at")),
 	}
 	return v.watch(c.Request().Context(), s.live, s.read)
 }
@@ -309,15 +339,15 @@ func (l *live) note(sight store.Sight) {
 	}
 }
 
-// since returns what has changed of some endpoints after a turn, and the present one. A stranger hears of the status of public
-// endpoints only.
-func (l *live) since(turn uint64, slugs []string, public bool) (change, uint64) {
+// since returns what has changed of those endpoints after a turn that are shown, and the present one. A stranger hears of their
+// status only.
+func (l *live) since(turn uint64, slugs []string, public bool, shows func(store.Endpoint) bool) (change, uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var c change
 	for _, slug := range slugs {
 		s := l.seen[slug]
-		if public && !s.sighting.Public {
+		if max(s.statusAt, s.checkAt) <= turn || !shows(s.sighting.Endpoint()) {
 			continue
 		}
 		c.Status = c.Status || s.statusAt > turn
@@ -327,13 +357,13 @@ func (l *live) since(turn uint64, slugs []string, public bool) (change, uint64) 
 	return c, l.turn
 }
 
-// after returns what may be news to a page that was made at some time: an endpoint that was checked since.
-func (l *live) after(shown time.Time, slugs []string, public bool) change {
+// after returns what may be news to a page that was made at some time: an endpoint that it shows and that was checked since.
+func (l *live) after(shown time.Time, slugs []string, public bool, shows func(store.Endpoint) bool) change {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	checked := slices.ContainsFunc(slugs, func(slug string) bool {
 		s := l.seen[slug].sighting
-		return s.CheckedAt.After(shown.Add(-liveSlack)) && (s.Public || !public)
+		return s.CheckedAt.After(shown.Add(-liveSlack)) && shows(s.Endpoint())
 	})
 	return change{Status: checked, Checks: checked && !public}
 }
@@ -343,7 +373,8 @@ type watcher struct {
 	control *http.ResponseController
 	w       http.ResponseWriter
 	public  bool
-	out     <-chan struct{} // closed when the viewer may listen no more; nil: never
+	out     <-chan struct{} // closed when the login of the viewer is good no more; nil: there is none to end
+	outlook outlook
 	slugs   []string
 	shown   time.Time
 }
@@ -372,12 +403,13 @@ func (v *watcher) watch(ctx context.Context, l *live, r reader) error {
 		case <-tick.C:
 		}
 		l.look(ctx, r)
-		if v.expelled() {
+		shows, ok := v.outlook(ctx)
+		if !ok || v.expelled() {
 			return nil
 		}
 		var c change
-		if c, turn = l.since(turn, v.slugs, v.public); first {
-			c, first = l.after(v.shown, v.slugs, v.public), false
+		if c, turn = l.since(turn, v.slugs, v.public, shows); first {
+			c, first = l.after(v.shown, v.slugs, v.public, shows), false
 		}
 		quiet += liveEvery
 		switch {

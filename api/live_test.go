@@ -241,3 +241,70 @@ func TestAStreamEndsWithALoginThatAnotherInstanceEnds(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 }
+
+// wantStatus fails unless the next event says no more than that a status has changed.
+func (l *listener) wantStatus() {
+	l.t.Helper()
+	if data := l.next(); data != `{"status":true,"checks":false,"incidents":false}` {
+		l.t.Errorf("heard %q, want word of a status", data)
+	}
+}
+
+func TestAPageOfItsOwnHearsOfWhatItShows(t *testing.T) {
+	r := start(t, withDomains("status.example"))
+	named := r.register(`{"url": "https://a.example", "name": "named"}`)
+	tagged := r.register(`{"url": "https://b.example", "name": "tagged", "tags": ["prod"]}`)
+	private := r.register(`{"url": "https://c.example", "name": "private"}`)
+	public := r.register(`{"url": "https://d.example", "name": "public", "public": true}`)
+	r.page(`{"slug": "acme", "name": "ACME", "domain": "status.example", "sections": [{"endpoints": ["named"], "tags": ["prod"]}]}`)
+	r.prove("acme").want(http.StatusSeeOther)
+	every := "?e=" + strings.Join([]string{named, tagged, private, public}, "&e=")
+
+	for path, options := range map[string][]option{
+		"/p/acme":                   {nobody},
+		"/p/acme/service/" + named:  {nobody},
+		"/":                         {nobody, host("status.example")},
+		"/service/" + tagged + "?x": {nobody, host("status.example")},
+	} {
+		page := r.get(path, options...).want(http.StatusOK)
+		live := strings.ReplaceAll(page.found(` data-live="([^"]+)"`), "&amp;", "&")
+		if l := r.listen(live, options...); l.answer.StatusCode != http.StatusOK || l.answer.Header.Get("Content-Type") != "text/event-stream" {
+			t.Errorf("%s listens at %s: status %d", path, live, l.answer.StatusCode)
+		}
+	}
+	byPath, byDomain := r.listen("/p/acme/feed.events"+every, nobody), r.listen("/feed.events"+every, nobody, host("status.example"))
+	for _, l := range []*listener{byPath, byDomain} {
+		r.seenFrom(named, "default", healthy())
+		l.wantStatus()
+	}
+	r.seenFrom(private, "default", healthy())
+	r.seenFrom(public, "default", healthy())
+	r.ask("PATCH", "/api/v1/endpoints/"+tagged, `{"tags": []}`).want(http.StatusOK)
+	r.seenFrom(tagged, "default", healthy())
+	time.AfterFunc(3*time.Second, func() { r.api.EndStreams() })
+	for data := byPath.next(); data != ""; data = byPath.next() {
+		t.Errorf("heard %s of what is not on the page", data)
+	}
+}
+
+func TestThePasswordOfAPageIsThatOfItsStream(t *testing.T) {
+	r := start(t, withDomains())
+	slug := r.register(`{"url": "https://a.example"}`)
+	r.page(`{"slug": "acme", "name": "ACME", "password": "correct horse", "sections": [{"endpoints": ["` + slug + `"]}]}`)
+	events := "/p/acme/feed.events?at=0&e=" + slug
+	r.get(events, nobody).want(http.StatusNotFound)
+	r.get(events, r.loggedIn()).want(http.StatusNotFound)
+	b := browser{}
+	b.post(r, "/p/acme/password", "password", "correct horse").want(http.StatusSeeOther)
+	l := r.listen(events, b.option())
+	r.seenFrom(slug, "default", healthy())
+	l.wantStatus()
+	r.ask("PATCH", "/api/v1/pages/acme", `{"password": "another horse"}`).want(http.StatusOK)
+	l.wantOver()
+	r.get(events, b.option()).want(http.StatusNotFound)
+
+	b.post(r, "/p/acme/password", "password", "another horse").want(http.StatusSeeOther)
+	l = r.listen(events, b.option())
+	r.ask("DELETE", "/api/v1/pages/acme", "").want(http.StatusNoContent)
+	l.wantOver()
+}

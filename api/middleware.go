@@ -94,7 +94,9 @@ func quiet(path string) bool {
 }
 
 // streams reports whether a route answers for as long as somebody listens.
-func streams(path string) bool { return path == eventsPath || path == publicEventsPath }
+func streams(path string) bool {
+	return path == eventsPath || path == publicEventsPath || path == siteEventsPath
+}
 
 // method returns the method of a request, or OTHER for one that is not in any table: it is a stranger's word.
 func method(c echo.Context) string {

@@ -102,6 +102,7 @@ func (s *Server) routes() []route {
 		{get, "/p/:slug/logo", public, s.sited(s.siteLogo), !page},
 		{get, "/p/:slug/accent.css", public, s.sited(s.siteAccent), !page},
 		{get, publicEventsPath, public, s.publicEvents, !page},
+		{get, siteEventsPath, public, s.sited(s.publicEvents), !page},
 		{get, eventsPath, viewer, s.liveEvents, !page},
 		{get, jsonFeedPath, public, s.jsonFeed, !page},
 		{get, badgePath + "status.svg", public, s.badge, !page},

@@ -3,6 +3,7 @@ package web
 import (
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -18,11 +19,11 @@ func livePath(path string, now time.Time, slugs []string) string {
 	return path + "?" + query.Encode()
 }
 
-// Where streams of events are.
-const (
-	liveEvents   = "/events"
-	publicEvents = "/status/feed.events"
-)
+// liveEvents is where streams of events are for whoever is logged in.
+const liveEvents = "/events"
+
+// publicEvents is where they are for the status page that a page belongs to.
+func (f Frame) publicEvents() string { return strings.TrimSuffix(f.Home(), "/") + "/feed.events" }
 
 // Live is where the page hears of changes.
 func (p OverviewPage) Live() string {
@@ -50,10 +51,10 @@ func (p StatusPage) Live() string {
 	for _, row := range p.Endpoints {
 		slugs = append(slugs, row.Slug)
 	}
-	return livePath(publicEvents, p.Now, slugs)
+	return livePath(p.publicEvents(), p.Now, slugs)
 }
 
 // Live is where the page hears of changes.
 func (p StatusEndpointPage) Live() string {
-	return livePath(publicEvents, p.Now, []string{p.Endpoint.Slug})
+	return livePath(p.publicEvents(), p.Now, []string{p.Endpoint.Slug})
 }

@@ -18,7 +18,7 @@ func (db *DB) Sight(ctx context.Context, slugs []string) (store.Sight, error) {
 	}
 	var batch pgx.Batch
 	batch.Queue(`
-		SELECT e.slug, e.public, CASE WHEN e.paused THEN 'paused' ELSE s.status END, s.since, (
+		SELECT e.id, e.slug, e.tags, e.public, CASE WHEN e.paused THEN 'paused' ELSE s.status END, s.since, (
 		    SELECT MAX(p.last_check_at)
 		    FROM places p
 		    WHERE p.endpoint_id = e.id
@@ -38,7 +38,10 @@ func (db *DB) Sight(ctx context.Context, slugs []string) (store.Sight, error) {
 func scanSighting(row pgx.CollectableRow) (store.Sighting, error) {
 	var g store.Sighting
 	var since, checkedAt *time.Time
-	err := row.Scan(&g.Slug, &g.Public, &g.Status, &since, &checkedAt)
+	err := row.Scan(&g.ID, &g.Slug, &g.Tags, &g.Public, &g.Status, &since, &checkedAt)
 	g.Since, g.CheckedAt = orZero(since), orZero(checkedAt)
+	if len(g.Tags) == 0 {
+		g.Tags = nil
+	}
 	return g, err
 }

@@ -21,7 +21,7 @@ func (db *DB) Sight(ctx context.Context, slugs []string) (store.Sight, error) {
 	}
 	err = db.read(ctx, "look at endpoints", func(tx *sql.Tx) error {
 		sight.Sightings, err = query(ctx, tx, scanSighting, `
-			SELECT e.slug, e.public, CASE WHEN e.paused THEN 'paused' ELSE s.status END, s.since, (
+			SELECT e.id, e.slug, e.tags, e.public, CASE WHEN e.paused THEN 'paused' ELSE s.status END, s.since, (
 			    SELECT MAX(p.last_check_at)
 			    FROM places p
 			    WHERE p.endpoint_id = e.id
@@ -39,6 +39,6 @@ func (db *DB) Sight(ctx context.Context, slugs []string) (store.Sight, error) {
 
 func scanSighting(row scanner) (store.Sighting, error) {
 	var g store.Sighting
-	err := row.Scan(&g.Slug, &g.Public, &g.Status, timeInto{&g.Since}, timeInto{&g.CheckedAt})
+	err := row.Scan(&g.ID, &g.Slug, textsInto{&g.Tags}, &g.Public, &g.Status, timeInto{&g.Since}, timeInto{&g.CheckedAt})
 	return g, err
 }

@@ -27,13 +27,13 @@ func testSight(t *testing.T, fresh func(t testing.TB) Database) {
 		t.Errorf("of an empty store (-got +want):\n%s", diff)
 	}
 
-	a := newEndpoint(t, s, "A", func(e *store.Endpoint) { e.Public = true })
+	a := newEndpoint(t, s, "A", func(e *store.Endpoint) { e.Public, e.Tags = true, []string{"prod", "web"} })
 	b := newEndpoint(t, s, "B")
 	recordBy(t, s, ruled(opens), checkAt(a, start, probe.Down))
 	first := look(a.Slug, b.Slug, "nobody", "'; --")
 	want := []store.Sighting{
-		{Slug: a.Slug, Public: true, Status: store.StatusDown, Since: start, CheckedAt: start},
-		{Slug: b.Slug, Status: store.StatusPending},
+		{ID: a.ID, Slug: a.Slug, Tags: a.Tags, Public: true, Status: store.StatusDown, Since: start, CheckedAt: start},
+		{ID: b.ID, Slug: b.Slug, Status: store.StatusPending},
 	}
 	if diff := cmp.Diff(first.Sightings, want, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Since" }, cmp.Ignore())); diff != "" {
 		t.Errorf("sightings (-got +want):\n%s", diff)
