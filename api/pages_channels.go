@@ -251,15 +251,12 @@ func attemptRow(a store.Attempt) web.AttemptRow {
 	return row
 }
 
-// subjectOf names what an attempt was to tell of.
+// subjectOf names what an attempt was to tell of, empty for an incident without a name.
 func subjectOf(a store.Attempt) string {
-	switch {
-	case a.Name != "":
-		return a.Name
-	case a.IncidentID != "":
-		return "An incident"
+	if a.Name == "" && a.IncidentID == "" {
+		return "Rollcall"
 	}
-	return "Rollcall"
+	return a.Name
 }
 
 // channelFormOf is a channel that there is as its form shows it.

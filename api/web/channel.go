@@ -99,7 +99,7 @@ type DeliveryLog struct {
 type AttemptRow struct {
 	At         time.Time
 	Kind       string // of the message, such as "opened"
-	Subject    string // "Weather is down"
+	Subject    string // name of what it is about; empty for an incident without one
 	Endpoint   string // name; empty when the message is about none
 	IncidentID string // empty when it is about none
 	// Outcome is "sent", "retried" (it is tried again), "failed" (for good) or "passed" (the channel has no place for it).

@@ -43,7 +43,7 @@ func accountEnrol() web.Page {
 	return web.AccountPage{
 		Frame: frame("/account"), HasPassword: true, Sessions: sessions(), Wrong: "factor",
 		Enrolment: &web.Enrolment{QR: web.QR{Size: 10, Path: "M4 4h1v1h-1z"}, Secret: "ABCD EFGH"},
-		Problems:  web.Problems{{Field: "code", Message: "is not right"}},
+		Problems:  web.Problems{{Field: "code", Message: "is not right, or was used already: wait for the next one"}},
 	}
 }
 
@@ -58,7 +58,7 @@ func tokensMade() web.Page {
 			{ID: "tok_4", Name: "older", Role: store.RoleEditor, Since: before(90 * time.Hour), Revoked: new(before(time.Hour))},
 		},
 		Made:     &web.ShownToken{Name: "reader", Secret: "rct_x"},
-		Problems: web.Problems{{Field: "scopes[0]", Message: "is no scope"}},
+		Problems: web.Problems{{Field: "scopes[0]", Message: "is no scope: use some of endpoints, checks"}},
 	}
 }
 
