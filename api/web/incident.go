@@ -341,7 +341,7 @@ func (r TimelineRow) ended() string {
 	case r.Incident == store.IncidentEndpoint || r.Incident == "":
 		return "Recovered"
 	}
-	return "Over"
+	return "It is over"
 }
 
 // Quiet reports whether it is a matter of delivery rather than of the incident.
