@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/rollcallhq/rollcall/probe"
@@ -253,19 +254,26 @@ var labels = map[string]string{
 	"address": "Address", "signing_secret": "Signing secret", "severities": "Severities", "quiet": "Quiet hours", "quiet.zone": "Time zone",
 }
 
-// rowLabels are the lists of which each item is a row of the form, with the words for one.
-var rowLabels = [][2]string{{"headers", "Header"}, {"escalation", "Escalation step"}, {"objectives", "Objective"}, {"sections", "Section"}}
+// rowLabels are the words for a row of the form that is an item of a list, and for the fields in one, by the number of the row.
+var rowLabels = map[string]string{
+	"headers[]": "Header %s", "headers[].name": "Header %s name", "headers[].value": "Header %s value",
+	"escalation[]": "Escalation step %s", "escalation[].after": "Escalation step %s after", "escalation[].channels": "Escalation step %s channels",
+	"objectives[]": "Objective %s", "objectives[].name": "Objective %s name", "objectives[].target": "Objective %s target",
+	"objectives[].days": "Objective %s days", "objectives[].under": "Objective %s under",
+	"sections[]": "Section %s", "sections[].title": "Section %s title", "sections[].endpoints": "Section %s endpoints",
+	"sections[].tags": "Section %s tags",
+}
 
-// Label returns the words on the form for a field.
+// Label returns the words on the form for a field, in English.
 func (ps Problems) Label(field string) string {
 	field = fieldOf(field)
 	if l, ok := labels[field]; ok {
 		return l
 	}
-	for _, row := range rowLabels {
-		if rest, ok := strings.CutPrefix(field, row[0]+"["); ok {
-			n, part, _ := strings.Cut(rest, "].")
-			return strings.TrimSpace(row[1] + " " + ordinal(strings.TrimSuffix(n, "]")) + " " + part)
+	if list, rest, found := strings.Cut(field, "["); found {
+		n, part, _ := strings.Cut(rest, "]")
+		if l, ok := rowLabels[list+"[]"+part]; ok {
+			return fmt.Sprintf(l, ordinal(n))
 		}
 	}
 	return field
