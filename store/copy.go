@@ -84,7 +84,8 @@ var CopyTables = []CopyTable{
 	{Name: "incidents", Columns: columns(
 		texts("id", "kind", "subject", "endpoint_id", "title", "severity", "worst"), times("started_at", "opened_at", "resolved_at"),
 		texts("resolution", "cause_step", "cause_class"), integers("cause_code"), texts("cause_message", "check_id"),
-		lists("seen_from"), flags("flapping"), times("acknowledged_at"), texts("acknowledged_by"), times("snoozed_until"))},
+		lists("seen_from"), flags("flapping"), times("acknowledged_at"), texts("acknowledged_by"), times("snoozed_until"),
+		flags("names_endpoints"))},
 	{Name: "incident_endpoints", Columns: columns(texts("incident_id", "endpoint_id"), times("joined_at", "left_at"))},
 	{Name: "incident_entries", Columns: columns(
 		texts("id", "incident_id"), times("at"), texts("kind", "author", "text"), flags("public"), texts("severity"), jsons("cause"))},

@@ -17,11 +17,13 @@ type Incident struct {
 	EndpointID string // empty for those of a chain or a location, and for manual ones
 	Slug       string // of the endpoint, filled in by reads, as are Name and Public
 	Name       string
-	Public     bool // of the endpoint; of a chain, of any that is in it; of a manual incident, always
+	Public     bool // of the endpoint; of a chain or a manual incident, of any that is in it, and of one that names none, always
 	// Endpoints are the ids of those in it, where it may have several; of one that is over, of all that ever were. Filled in by
 	// reads, in order, and given to Store.Raise.
 	Endpoints []string
-	Title     string // of a manual incident, and of a chain or a location what it is called; else empty
+	// NamesEndpoints says of a manual incident that it was announced of endpoints, which may all be gone. Store.Raise fills it in.
+	NamesEndpoints bool
+	Title          string // of a manual incident, and of a chain or a location what it is called; else empty
 	// Severity is how serious it is, or was when it ended: StatusDown, StatusDegraded, StatusGated or StatusUnknown. Worst is the
 	// most serious that it was.
 	Severity   Status
@@ -121,7 +123,7 @@ type IncidentFilter struct {
 	Status      IncidentStatus
 	Kinds       []IncidentKind
 	Subject     string
-	PublicOnly  bool      // manual ones, those of public endpoints, and of chains that a public endpoint is in
+	PublicOnly  bool      // those that Incident.Public holds of
 	Since       time.Time // open then, or started since
 	Limit       int
 	Cursor      string
@@ -144,7 +146,7 @@ func EnrollIncident(i Incident, author, text string, at time.Time) (Incident, En
 	}
 	i.ID, i.Worst = NewID("inc"), i.Severity
 	if i.Kind == IncidentManual {
-		i.Subject = "manual/" + i.ID
+		i.Subject, i.NamesEndpoints = "manual/"+i.ID, len(i.Endpoints) > 0
 	}
 	if i.StartedAt.IsZero() {
 		i.StartedAt = at

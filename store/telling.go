@@ -50,7 +50,7 @@ func (t Telling) Notices(all []Listener) []Notice {
 func (t Telling) hears(l Listener) NoticeKind {
 	about, shown := t.about(l.Subscription)
 	switch {
-	case l.ConfirmedAt == nil || !shown:
+	case l.ConfirmedAt == nil || !shown && !(l.Heard && t.orphaned()):
 		return ""
 	case t.Incident.ResolvedAt != nil:
 		if l.Heard {
@@ -71,6 +71,11 @@ func (t Telling) hears(l Listener) NoticeKind {
 	return NoticeOpened
 }
 
+// orphaned reports whether the end is told of an announcement of endpoints of which none is left: who heard of it hears of its end.
+func (t Telling) orphaned() bool {
+	return t.Incident.Kind == IncidentManual && t.Incident.NamesEndpoints && len(t.Endpoints) == 0 && t.Kind == NoticeResolved
+}
+
 // about returns the endpoints that a subscription may know the incident is about, the zero one when it is about none, and whether
 // it may know of the incident at all.
 func (t Telling) about(s Subscription) ([]Endpoint, bool) {
@@ -81,7 +86,8 @@ func (t Telling) about(s Subscription) ([]Endpoint, bool) {
 			return nil, false // no status page shows these
 		}
 	}
-	if s.Public() && (t.Incident.Kind != IncidentManual || len(about) > 0) { // what is announced of nothing is for everybody
+	announced := t.Incident.Kind == IncidentManual && !t.Incident.NamesEndpoints && len(about) == 0 // of nothing: for everybody
+	if s.Public() && !announced {
 		about = slices.DeleteFunc(slices.Clone(about), func(e Endpoint) bool { return !e.Public })
 		return about, len(about) > 0
 	}

@@ -96,9 +96,10 @@ func readIncident(ctx context.Context, q querier, id string) (store.Incident, er
 		WHERE i.id = $1`, id)
 }
 
-// publicIncident holds of incidents i that status pages show, e being their endpoints, which may be missing.
+// publicIncident holds of incidents i that the built-in status page shows, e being their endpoints, which may be missing; see
+// store.Incident.Public.
 const publicIncident = `
-	COALESCE(e.public, i.kind = 'manual' OR i.kind = 'chain' AND EXISTS (
+	COALESCE(e.public, i.kind = 'manual' AND NOT i.names_endpoints OR i.kind IN ('manual', 'chain') AND EXISTS (
 	    SELECT 1
 	    FROM incident_endpoints pm
 	    JOIN endpoints pe ON pe.id = pm.endpoint_id
@@ -115,7 +116,7 @@ const incidentColumns = `
 	    ORDER BY im.endpoint_id
 	), '{}'), i.title, i.severity, i.worst, i.started_at, i.opened_at, i.resolved_at, COALESCE(i.resolution, ''),
 	i.cause_step, i.cause_class, i.cause_code, i.cause_message, i.check_id, NULLIF(i.seen_from, '{}'), i.flapping,
-	i.acknowledged_at, i.acknowledged_by, i.snoozed_until`
+	i.acknowledged_at, i.acknowledged_by, i.snoozed_until, i.names_endpoints`
 
 // incidentDest returns where the incidentColumns go.
 func incidentDest(i *store.Incident) []any {
@@ -123,7 +124,7 @@ func incidentDest(i *store.Incident) []any {
 		&i.ID, &i.Kind, &i.Subject, &i.EndpointID, &i.Slug, &i.Name, &i.Public,
 		&i.Endpoints, &i.Title, &i.Severity, &i.Worst, &i.StartedAt, &i.OpenedAt, &i.ResolvedAt, &i.Resolution,
 		&i.Cause.Step, &i.Cause.Class, &i.Cause.Code, &i.Cause.Message, &i.CheckID, &i.SeenFrom, &i.Flapping,
-		&i.AcknowledgedAt, &i.AcknowledgedBy, &i.SnoozedUntil,
+		&i.AcknowledgedAt, &i.AcknowledgedBy, &i.SnoozedUntil, &i.NamesEndpoints,
 	}
 }
 
@@ -205,10 +206,12 @@ func insertIncident(batch *pgx.Batch, i store.Incident) {
 	batch.Queue(`
 		INSERT INTO incidents (
 		    id, kind, subject, endpoint_id, title, severity, worst, started_at, opened_at, resolved_at, resolution,
-		    cause_step, cause_class, cause_code, cause_message, check_id, seen_from, flapping
-		) VALUES ($1, $2, $3, NULLIF($4, ''), $5, $6, $7, $8, $9, $10, NULLIF($11, ''), $12, $13, $14, $15, $16, $17, $18)`,
+		    cause_step, cause_class, cause_code, cause_message, check_id, seen_from, flapping,
+		    names_endpoints
+		) VALUES ($1, $2, $3, NULLIF($4, ''), $5, $6, $7, $8, $9, $10, NULLIF($11, ''), $12, $13, $14, $15, $16, $17, $18, $19)`,
 		i.ID, i.Kind, i.Subject, i.EndpointID, i.Title, i.Severity, worstOf(i), i.StartedAt, i.OpenedAt, i.ResolvedAt, i.Resolution,
-		i.Cause.Step, i.Cause.Class, i.Cause.Code, i.Cause.Message, i.CheckID, cleanAll(i.SeenFrom), i.Flapping)
+		i.Cause.Step, i.Cause.Class, i.Cause.Code, i.Cause.Message, i.CheckID, cleanAll(i.SeenFrom), i.Flapping,
+		i.NamesEndpoints)
 }
 
 // updateIncident writes what the rule for incidents owns, and leaves what people did about it as it is.

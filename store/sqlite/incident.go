@@ -108,9 +108,9 @@ const selectIncident = `
 	LEFT JOIN endpoints e ON e.id = i.endpoint_id
 	`
 
-// isPublic holds for incidents i, of endpoints e, that status pages show.
+// isPublic holds for incidents i, of endpoints e, that the built-in status page shows; see store.Incident.Public.
 const isPublic = `
-	COALESCE(e.public, i.kind = 'manual' OR i.kind = 'chain' AND EXISTS (
+	COALESCE(e.public, i.kind = 'manual' AND NOT i.names_endpoints OR i.kind IN ('manual', 'chain') AND EXISTS (
 	    SELECT 1
 	    FROM incident_endpoints pm
 	    JOIN endpoints pe ON pe.id = pm.endpoint_id
@@ -127,7 +127,7 @@ const incidentColumns = `
 	),
 	i.title, i.severity, i.worst, i.started_at, i.opened_at, i.resolved_at, COALESCE(i.resolution, ''),
 	i.cause_step, i.cause_class, i.cause_code, i.cause_message, i.check_id, i.seen_from, i.flapping,
-	i.acknowledged_at, i.acknowledged_by, i.snoozed_until`
+	i.acknowledged_at, i.acknowledged_by, i.snoozed_until, i.names_endpoints`
 
 // incidentDest returns where the incidentColumns go.
 func incidentDest(i *store.Incident) []any {
@@ -135,7 +135,7 @@ func incidentDest(i *store.Incident) []any {
 		&i.ID, &i.Kind, &i.Subject, &i.EndpointID, &i.Slug, &i.Name, &i.Public, textsInto{&i.Endpoints},
 		&i.Title, &i.Severity, &i.Worst, timeInto{&i.StartedAt}, timeInto{&i.OpenedAt}, timeOrNil{&i.ResolvedAt}, &i.Resolution,
 		&i.Cause.Step, &i.Cause.Class, &i.Cause.Code, &i.Cause.Message, &i.CheckID, textsInto{&i.SeenFrom}, &i.Flapping,
-		timeOrNil{&i.AcknowledgedAt}, &i.AcknowledgedBy, timeOrNil{&i.SnoozedUntil},
+		timeOrNil{&i.AcknowledgedAt}, &i.AcknowledgedBy, timeOrNil{&i.SnoozedUntil}, &i.NamesEndpoints,
 	}
 }
 
@@ -244,11 +244,12 @@ func insertIncident(ctx context.Context, tx *sql.Tx, i store.Incident) error {
 	_, err = tx.ExecContext(ctx, `
 		INSERT INTO incidents (
 		    id, kind, subject, endpoint_id, title, severity, worst, started_at, opened_at, resolved_at, resolution,
-		    cause_step, cause_class, cause_code, cause_message, check_id, seen_from, flapping
-		) VALUES (?, ?, ?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?)`,
+		    cause_step, cause_class, cause_code, cause_message, check_id, seen_from, flapping,
+		    names_endpoints
+		) VALUES (?, ?, ?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?)`,
 		i.ID, i.Kind, i.Subject, i.EndpointID, i.Title, i.Severity, i.Worst, i.StartedAt.UnixMicro(), i.OpenedAt.UnixMicro(),
 		microsOrNil(i.ResolvedAt), string(i.Resolution), i.Cause.Step, i.Cause.Class, i.Cause.Code, i.Cause.Message, i.CheckID,
-		seenFrom, i.Flapping)
+		seenFrom, i.Flapping, i.NamesEndpoints)
 	return err
 }
 

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -332,8 +333,8 @@ func testRaise(t *testing.T, fresh func(t testing.TB) Database) {
 			t.Errorf("heard by (-got +want):\n%s", diff)
 		}
 		inside := store.Incident{Kind: store.IncidentManual, Title: "Inside", Severity: store.StatusDown, Endpoints: []string{private.ID}}
-		if _, _, err := s.Raise(t.Context(), inside, "Ada", "Nobody else's business.", nil); err != nil {
-			t.Fatal(err)
+		if i, _, err := s.Raise(t.Context(), inside, "Ada", "Nobody else's business.", nil); err != nil || i.Public {
+			t.Fatalf("Raise = %+v, %v, want one that is not public", i, err)
 		}
 		wantLeased(t, s, time.Now().Add(time.Hour), 0) // what is about private endpoints alone is told to no stranger
 		two, opened, err := s.Raise(t.Context(), store.Incident{Kind: store.IncidentManual, Title: "About nothing", Severity: store.StatusDown}, "Ada", "", nil)
@@ -347,6 +348,83 @@ func testRaise(t *testing.T, fresh func(t testing.TB) Database) {
 		page, err = s.Incidents(t.Context(), store.IncidentFilter{Subject: two.Subject, Kinds: []store.IncidentKind{store.IncidentManual}})
 		if err != nil || len(page.Items) != 1 || page.Items[0].ID != two.ID {
 			t.Errorf("incidents of a subject = %+v, %v, want the second", page.Items, err)
+		}
+	})
+
+	t.Run("what was announced of endpoints does not come to be for everybody when they go", func(t *testing.T) {
+		s := fresh(t).open(t)
+		public := func(e *store.Endpoint) { e.Public = true }
+		hidden, other, shown := newEndpoint(t, s, "hidden"), newEndpoint(t, s, "other"), newEndpoint(t, s, "shown", public)
+		everybody := subscribe(t, s, "all@example.com")
+		announce := func(title string, about ...string) store.Incident {
+			t.Helper()
+			i := store.Incident{Kind: store.IncidentManual, Title: title, Severity: store.StatusDown, Endpoints: about, StartedAt: start}
+			i, _, err := s.Raise(t.Context(), i, "Ada", "", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return i
+		}
+		nothing, private, two := announce("Nothing"), announce("Private", hidden.ID), announce("Two", hidden.ID, other.ID)
+		mixed, open := announce("Mixed", hidden.ID, shown.ID), announce("Open", shown.ID)
+		want := func(when string, titles ...string) {
+			t.Helper()
+			page, err := s.Incidents(t.Context(), store.IncidentFilter{PublicOnly: true})
+			var got []string
+			for _, i := range page.Items {
+				got = append(got, i.Title)
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(got, titles); diff != "" || err != nil {
+				t.Errorf("public %s (-got +want):\n%s%v", when, diff, err)
+			}
+			for _, i := range []store.Incident{nothing, private, two, mixed, open} {
+				if i = incident(t, s, i.ID); i.Public != slices.Contains(titles, i.Title) {
+					t.Errorf("%s: %q is public: %v", when, i.Title, i.Public)
+				}
+			}
+		}
+		want("at first", "Mixed", "Nothing", "Open")
+		told := map[string]bool{}
+		for _, d := range leaseAll(t, s, time.Now().Add(time.Hour)) {
+			told[d.Incident.Title] = d.Channel.ID == everybody.ID
+			settle(t, s, d, store.Settlement{At: time.Now(), Sent: true})
+		}
+		if diff := cmp.Diff(told, map[string]bool{"Mixed": true, "Nothing": true, "Open": true}); diff != "" {
+			t.Errorf("told of the beginning (-got +want):\n%s", diff)
+		}
+		for _, e := range []store.Endpoint{hidden, shown} {
+			if err := s.DeleteEndpoint(t.Context(), e.Slug); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want("when the endpoints are gone", "Nothing")
+		if got := incident(t, s, private.ID); got.Endpoints != nil || !got.NamesEndpoints {
+			t.Errorf("incident %+v, want one that is still about endpoints, of which none is left", got)
+		}
+
+		// Whoever heard of the beginning hears of the end, and of nothing in between.
+		for _, i := range []store.Incident{nothing, private, two, mixed, open} {
+			for _, act := range []store.Act{
+				{Kind: store.ActComment, Author: "Ada", Text: "Soon.", Public: true, At: time.Now()},
+				{Kind: store.ActResolve, Author: "Ada", Text: "Over.", Public: true, At: time.Now()},
+			} {
+				if _, err := s.Act(t.Context(), i.ID, act); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		kinds := map[string][]store.NoticeKind{}
+		for _, d := range leaseAll(t, s, time.Now().Add(time.Hour)) {
+			for _, n := range append([]store.Notice{d.Notice}, d.Later...) {
+				kinds[d.Incident.Title] = append(kinds[d.Incident.Title], n.Kind)
+			}
+		}
+		over := []store.NoticeKind{store.NoticeResolved}
+		if diff := cmp.Diff(kinds, map[string][]store.NoticeKind{
+			"Mixed": over, "Open": over, "Nothing": {store.NoticeUpdated, store.NoticeResolved},
+		}); diff != "" {
+			t.Errorf("told of the end (-got +want):\n%s", diff)
 		}
 	})
 
