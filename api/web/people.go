@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/rollcallhq/rollcall/store"
@@ -180,6 +181,15 @@ type AuditRow struct {
 	Path         string // where to look at it; empty for nowhere
 	Changes      []store.Change
 }
+
+// did says what verbs of the log say, as something that happened.
+var did = map[string]string{
+	"create": "created", "update": "edited", "delete": "deleted", "revoke": "revoked", "resend": "sent again", "clear": "cleared",
+	"acknowledge": "acknowledged", "snooze": "snoozed", "comment": "commented on", "resolve": "resolved", "reopen": "opened again",
+}
+
+// Did says what was done: the verb itself where there is no better word.
+func (r AuditRow) Did() string { return cmp.Or(did[r.Verb], r.Verb) }
 
 // Hides reports whether a change is one of a secret, of which the log says only "set", "changed" or "removed".
 func (AuditRow) Hides(c store.Change) bool {
