@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -49,10 +50,18 @@ func newBeginner(browser context.Context, t *testing.T) *beginner {
 	return &beginner{person: newPerson(browser, t, i.url), instance: i, target: newGate(t, probetest.MCP(t, probetest.LegacyOnly())), slack: alertstest.NewSlack(t)}
 }
 
+// setupLink returns the link that is printed at the first start. What a process prints may be read after it answers requests.
+func (i *instance) setupLink() string {
+	i.t.Helper()
+	pattern := regexp.MustCompile(`http://\S+/setup\?token=\S+\n`)
+	i.await("the link to be printed", func() bool { return pattern.MatchString(i.log.String()) })
+	return strings.TrimSpace(pattern.FindString(i.log.String()))
+}
+
 // setUp opens the link that is printed at the first start, and chooses a password.
 func (b *beginner) setUp() {
 	b.t.Helper()
-	b.open(find(b.t, `http://\S+/setup\?token=\S+`, b.instance.log.String()))
+	b.open(b.instance.setupLink())
 	b.fill("Name", "ada")
 	b.fill("Password", showcasePassword)
 	b.press("Set up")

@@ -46,6 +46,7 @@ type person struct {
 	fence   string // the last thing that is logged in the tab
 	console chan []chromedp.ConsoleMessage
 	touches bool // has a finger in place of a mouse
+	refused int  // how often they were turned down
 }
 
 // newPerson opens a tab.
@@ -137,6 +138,7 @@ func (p *person) turnedDown(words string) {
 	if status := p.answer("press "+words, p.hit(button(words))); status < 400 || status >= 500 {
 		p.t.Fatalf("%s: status %d, want it to be turned down\n%s", words, status, p.page())
 	}
+	p.refused++
 }
 
 // button finds what can be pressed by its words.
@@ -178,18 +180,34 @@ func field(label string) string {
 	return fmt.Sprintf(`%s//*[@id=//label[normalize-space(text())=%q]/@for]`, within, label)
 }
 
-// put sets a field to what cannot be pasted into it: an option of a list, or a date.
-func (p *person) put(label, value string) {
+// entry is what somebody enters into the field with a label.
+type entry struct {
+	label, text string
+	wrong       string // what is written beside the field when the text is a mistake
+}
+
+// enters fills in many fields at once, whatever their kind: text is pasted into them, options of lists are chosen.
+func (p *person) enters(entries ...entry) {
 	p.t.Helper()
-	if !evaluate[bool](p, fmt.Sprintf(`(() => {
-		const field = document.evaluate(%s, document, null, XPathResult.FIRST_ORDERED_NODE_TYPE).singleNodeValue;
-		if (!field) return false;
-		field.value = %s;
-		field.dispatchEvent(new Event("input", { bubbles: true }));
-		field.dispatchEvent(new Event("change", { bubbles: true }));
-		return field.value === %[2]s;
-	})()`, scripted(field(label)), scripted(value))) {
-		p.t.Fatalf("%s cannot be set to %q:\n%s", label, value, p.page())
+	var fields [][2]string
+	for _, e := range entries {
+		fields = append(fields, [2]string{field(e.label), e.text})
+	}
+	if failed := evaluate[[]string](p, fmt.Sprintf(`%s.filter(([path, text]) => {
+		const field = document.evaluate(path, document, null, XPathResult.FIRST_ORDERED_NODE_TYPE).singleNodeValue;
+		if (!field) return true;
+		field.focus();
+		if (field.matches("select, [type=date], [type=time], [type=datetime-local]")) {
+			field.value = text;
+			field.dispatchEvent(new Event("input", { bubbles: true }));
+			field.dispatchEvent(new Event("change", { bubbles: true }));
+		} else if (field.value !== text) {
+			field.select();
+			document.execCommand(text ? "insertText" : "delete", false, text);
+		}
+		return field.value !== text;
+	}).map(([path]) => path)`, scripted(fields))); len(failed) > 0 {
+		p.t.Fatalf("these fields do not take what they are given: %q\n%s", failed, p.page())
 	}
 }
 
@@ -198,7 +216,8 @@ func (p *person) typed(label string) (value, beside string) {
 	p.t.Helper()
 	found := evaluate[[]string](p, fmt.Sprintf(`(() => {
 		const field = document.evaluate(%s, document, null, XPathResult.FIRST_ORDERED_NODE_TYPE).singleNodeValue;
-		return field ? [field.value, document.getElementById(field.getAttribute("aria-describedby"))?.innerText ?? ""] : [];
+		const beside = (field?.getAttribute("aria-describedby") ?? "").split(" ").map(id => document.getElementById(id)?.innerText ?? "");
+		return field ? [field.value, beside.join(" ")] : [];
 	})()`, scripted(field(label))))
 	if len(found) != 2 {
 		p.t.Fatalf("there is no field %q:\n%s", label, p.page())
@@ -206,11 +225,11 @@ func (p *person) typed(label string) (value, beside string) {
 	return found[0], found[1]
 }
 
-// scripted returns a text as a script writes it.
-func scripted(text string) string {
-	b, err := json.Marshal(text)
+// scripted returns texts as a script writes them.
+func scripted(texts any) string {
+	b, err := json.Marshal(texts)
 	if err != nil {
-		panic(err) // a text is always JSON
+		panic(err) // texts are always JSON
 	}
 	return string(b)
 }
@@ -312,6 +331,10 @@ func (p *person) leaves() {
 	select {
 	case messages := <-p.console:
 		for _, m := range messages {
+			if p.refused > 0 && strings.Contains(m.Text, "responded with a status of 4") {
+				p.refused-- // which browsers say of each page that is not 200
+				continue
+			}
 			if m.Type != chromedp.ConsoleDebug { // advice to those who make pages
 				p.t.Errorf("the browser says at %s: %s", m.URL, m)
 			}

@@ -91,7 +91,7 @@ func find(t testing.TB, pattern, text string) string {
 // setUp follows the link that is printed at the first start.
 func (s *tryout) setUp() {
 	s.t.Helper()
-	s.team.open(find(s.t, `http://\S+/setup\?token=\S+`, s.instance.log.String()))
+	s.team.open(s.instance.setupLink())
 	s.team.fill("Name", "ada")
 	s.team.fill("Password", "a horse that staples batteries")
 	s.team.press("Set up")

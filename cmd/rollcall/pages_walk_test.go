@@ -89,7 +89,7 @@ func (p *person) logIn() {
 func setUp(t *testing.T, args ...string) *instance {
 	t.Helper()
 	i := serveInstance(t, []string{testKey, "ROLLCALL_ADMIN_TOKEN="}, args...)
-	link, err := url.Parse(find(t, `http://\S+/setup\?token=\S+`, i.log.String()))
+	link, err := url.Parse(i.setupLink())
 	if err != nil {
 		t.Fatal(err)
 	}
