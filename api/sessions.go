@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/rollcallhq/rollcall/api/web"
@@ -13,7 +14,7 @@ func browserWords(userAgent string) web.Said {
 	if known := firstWord(userAgent, browsers); known != "" {
 		browser = known
 	}
-	return web.Say("%s"+firstWord(userAgent, systems), browser)
+	return web.Say(cmp.Or(firstWord(userAgent, systems), "%s"), browser)
 }
 
 type sign struct{ in, word string }
@@ -24,9 +25,10 @@ var browsers = []sign{
 	{"Safari/", "Safari"}, {"curl/", "curl"},
 }
 
+// systems are where a browser runs.
 var systems = []sign{
-	{"Android", " on Android"}, {"iPhone", " on an iPhone"}, {"iPad", " on an iPad"}, {"Windows", " on Windows"}, {"Mac OS X", " on macOS"},
-	{"CrOS", " on ChromeOS"}, {"Linux", " on Linux"},
+	{"Android", "%s on Android"}, {"iPhone", "%s on an iPhone"}, {"iPad", "%s on an iPad"}, {"Windows", "%s on Windows"},
+	{"Mac OS X", "%s on macOS"}, {"CrOS", "%s on ChromeOS"}, {"Linux", "%s on Linux"},
 }
 
 func firstWord(userAgent string, signs []sign) string {
