@@ -14,8 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
+	"github.com/rollcallhq/rollcall/api/web"
 	rollcall "github.com/rollcallhq/rollcall/cmd/rollcall"
 	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/probe/probetest"
@@ -50,7 +54,18 @@ func TestScreenshots(t *testing.T) {
 		for name, path := range gallery {
 			c.take(path, name)
 		}
-		c.visitors(p)
+		for _, f := range followed {
+			c.follow(f.from, f.link, f.name)
+		}
+		c.refused()
+		invitation := c.invited()
+		c.languages("overview", "endpoint-down", "register", "status", "incidents", "members")
+		c.person = newPerson(browser, t, i.url)
+		for name, path := range visited {
+			c.take(path, name)
+		}
+		c.take(invitation, "join")
+		c.printed("/p/acme", "page-printed")
 	})
 }
 
@@ -61,7 +76,24 @@ var gallery = map[string]string{
 	"incidents": "/incidents", "raise": "/incidents/new", "maintenance": "/maintenance", "plan": "/maintenance/new", "channels": "/channels",
 	"channels-slack": "/channels?type=slack", "subscriptions": "/subscriptions", "locations": "/locations", "status": "/status",
 	"status-endpoint": "/status/weather", "badges": "/endpoints/weather/badges", "nothing-here": "/nothing-here", "pages": "/pages",
-	"members": "/members", "tokens": "/tokens", "audit": "/audit", "account": "/account",
+	"members": "/members", "tokens": "/tokens", "audit": "/audit", "account": "/account", "page-edit": "/pages/acme", "page-new": "/pages/new",
+}
+
+// visited are the pages that are looked at by somebody who is not logged in.
+var visited = map[string]string{
+	"page": "/p/acme", "page-subscribe": "/p/acme/subscribe", "page-password": "/p/inner", "status-subscribe": "/status/subscribe",
+}
+
+// followed are pages whose addresses are known only to links on others.
+var followed = []struct{ name, from, link string }{
+	{"check", "/endpoints/weather", `main a[href*="/checks/"]`},
+	{"check-failed", "/endpoints/billing", `main a[href*="/checks/"]`},
+	{"endpoint-hours", "/endpoints/weather", `main a[href*="day="]`},
+	{"contracts", "/endpoints/weather", `main a[href$="/contracts"]`},
+	{"contract", "/endpoints/weather/contracts", `main a[href*="/contracts/"]`},
+	{"incident", "/incidents", `main a[href*="/incidents/inc_"]`},
+	{"channel", "/channels", `main a[href*="/channels/ch"]`},
+	{"planned", "/maintenance", `main a[href*="/maintenance/m"]`},
 }
 
 // camera takes pictures in a tab.
@@ -70,12 +102,65 @@ type camera struct {
 	folder string
 }
 
-func (c camera) visitors(p *person) {
-	p.open("/endpoints/new")
-	p.fill("URL", "http://127.0.0.1:9/mcp")
-	p.do("press Test", chromedp.Click(chromedp.Search(`//main//div[@class="save"]/button[normalize-space()="Test"]`)))
-	awaitWithin(p.t, toldWithin, "the end of the conversation", func() bool { return strings.Contains(p.page(), "save it all the same") })
+// refused takes the pictures of a form whose test failed.
+func (c camera) refused() {
+	c.open("/endpoints/new")
+	c.fill("URL", "http://127.0.0.1:9/mcp")
+	c.do("press Test", chromedp.Click(chromedp.Search(`//main//div[@class="save"]/button[normalize-space()="Test"]`)))
+	awaitWithin(c.t, toldWithin, "the end of the conversation", func() bool { return strings.Contains(c.page(), "save it all the same") })
 	c.shoot("register-failed")
+}
+
+// follow takes the pictures of the page that the first link of a kind on another page leads to.
+func (c camera) follow(from, link, name string) {
+	c.t.Helper()
+	c.do("open "+from, chromedp.Navigate(c.base+from))
+	path := evaluate[string](c.person, fmt.Sprintf("document.querySelector(%q)?.getAttribute('href') ?? ''", link))
+	if path == "" {
+		c.t.Errorf("%s: no link like %s:\n%s", from, link, c.page())
+		return
+	}
+	c.take(path, name)
+}
+
+// languages takes pictures of pages of the gallery in each language beside English, in light only.
+func (c camera) languages(names ...string) {
+	c.t.Helper()
+	for _, l := range web.Languages()[1:] {
+		c.do("speak "+l.Name, cookie(c.base, "language", l.Tag))
+		for _, name := range names {
+			c.take(gallery[name], name+"."+l.Tag)
+		}
+	}
+	c.do("speak English", cookie(c.base, "language", "en"))
+}
+
+// cookie has the browser send one.
+func cookie(base, name, value string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, network.SetCookie, network.SetCookieParams{Name: name, Value: value, URL: base + "/"})
+		return err
+	})
+}
+
+// printed takes a picture of a page as it is printed.
+func (c camera) printed(path, name string) {
+	c.t.Helper()
+	c.do("print "+path, chromedp.Navigate(c.base+path), chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+		return err
+	}))
+	c.shootIn(name, sizes[:1])
+}
+
+// invited takes the pictures of an invitation being made, and returns the path that it is opened by.
+func (c camera) invited() string {
+	c.t.Helper()
+	c.open("/members")
+	c.fill("Name", "Grace")
+	c.press("Make a link")
+	c.shoot("members-invited")
+	return strings.TrimPrefix(evaluate[string](c.person, `document.getElementById("f-link").value`), c.base)
 }
 
 // take opens a page and takes its pictures.
@@ -85,12 +170,22 @@ func (c camera) take(path, name string) {
 	c.shoot(name)
 }
 
+// size is how a picture is taken.
+type size struct {
+	name, scheme  string
+	width, height int64
+}
+
+var sizes = []size{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {"phone", "light", 360, 740}, {"phone-dark", "dark", 360, 740}}
+
 func (c camera) shoot(name string) {
 	c.t.Helper()
-	for _, shot := range []struct {
-		name, scheme  string
-		width, height int64
-	}{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {"phone", "light", 360, 740}, {"phone-dark", "dark", 360, 740}} {
+	c.shootIn(name, sizes)
+}
+
+func (c camera) shootIn(name string, sizes []size) {
+	c.t.Helper()
+	for _, shot := range sizes {
 		c.prefer(shot.scheme)
 		c.size(shot.width, shot.height)
 		ctx, cancel := context.WithTimeout(c.ctx, personPatience)
@@ -124,6 +219,13 @@ func newGallery(t *testing.T) *instance {
 	}
 	i.call("POST", "/api/v1/maintenance", object{
 		"title": "A newer database", "text": "Checkout may be slow.", "starts_at": time.Now().Add(time.Hour), "ends_at": time.Now().Add(2 * time.Hour), "endpoints": []string{"weather"}, "public": true,
+	}, 201, nil)
+	i.call("POST", "/api/v1/pages", object{
+		"name": "Acme status", "slug": "acme", "text": "How the services of Acme are doing.", "accent": "#7a1fa2",
+		"sections": []object{{"title": "Tools", "endpoints": []string{"weather", "search"}}, {"title": "Payments", "endpoints": []string{"gateway", "billing"}}},
+	}, 201, nil)
+	i.call("POST", "/api/v1/pages", object{
+		"name": "For partners", "slug": "inner", "password": "a long pass phrase", "sections": []object{{"title": "All", "endpoints": []string{"weather"}}},
 	}, 201, nil)
 	i.call("POST", "/api/v1/incidents", object{"title": "Payments are slow", "severity": "degraded", "text": "We are looking into it.", "endpoints": []string{"gateway"}}, 201, nil)
 	i.stop()
