@@ -22,7 +22,6 @@ const (
 
 // publicPage names the visitor only to themselves: a page for nobody in particular may be kept by whoever stands between.
 func (s *Server) publicPage(c echo.Context, page web.Page) error {
-	c.Response().Header().Add("Vary", "Cookie")
 	v := s.siteOf(c)
 	if v.page != nil {
 		if v.page.Public() { // it names nobody who is logged in

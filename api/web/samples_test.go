@@ -598,7 +598,7 @@ func incidentLate() web.IncidentPage {
 
 func raise() web.RaisePage {
 	p := web.RaisePage{Frame: frame("/incidents"), Form: web.RaiseForm{Title: "Payments", Severity: "gated", Text: "Soon.", StartedAt: "2026-12-21T04:00"}, Picker: picker("endpoints", "Endpoints")}
-	p.Problems = web.Problems{{Field: "title", Message: "holds control characters"}, {Field: "started_at", Message: "must lie in the last 30 days"}, {Field: "text", Message: "is longer than 4000 characters"}, {Field: "severity", Message: "must be down"}, {Field: "endpoints[1]", Message: "there is no endpoint \"nope\""}}
+	p.Problems = web.Problems{{Field: "title", Message: "holds control characters"}, {Field: "started_at", Message: "must lie in the last 30 days"}, {Field: "text", Message: "is longer than 4000 characters"}, {Field: "severity", Message: "must be one of down, gated, unknown and degraded"}, {Field: "endpoints[1]", Message: "there is no endpoint \"nope\""}}
 	p.Picker.Typed, p.Picker.More, p.Picker.Problems = "nope, gone", true, p.Problems.For("endpoints")
 	return p
 }
@@ -625,8 +625,8 @@ func planMistakes() web.MaintenanceFormPage {
 	p.Problems = web.Problems{
 		{Field: "title", Message: "is required"}, {Field: "text", Message: "is longer than 4000 characters"}, {Field: "starts_at", Message: "is required"},
 		{Field: "ends_at", Message: "must be later than starts_at"}, {Field: "schedule", Message: "must name times of day, not @every"},
-		{Field: "duration", Message: "must be a duration"}, {Field: "all", Message: "cannot be used together with endpoints or tags"},
-		{Field: "tags[0]", Message: "is empty"}, {Field: "endpoints", Message: "are required, or tags, or all"},
+		{Field: "duration", Message: `must be a duration like "2h" or "30m"`}, {Field: "all", Message: "cannot be used together with endpoints or tags"},
+		{Field: "tags[0]", Message: "is empty, or begins or ends with white space"}, {Field: "endpoints", Message: "are required, or tags, or all"},
 	}
 	p.Picker.Problems = p.Problems.For("endpoints")
 	return p
@@ -652,10 +652,10 @@ func subscribe() web.SubscriptionsPage {
 	p.Form.Type, p.Form.Address, p.Form.Secret, p.Form.All, p.Form.Tags = "webhook", "ada@example.com", "s3cret", false, "prod"
 	p.Form.QuietFrom, p.Form.QuietTo, p.Form.QuietZone = "22:00", "22:00", "Mars/Base"
 	p.Problems = web.Problems{
-		{Field: "type", Message: "must be email, webhook or slack"}, {Field: "address", Message: "must be an http or https URL"},
+		{Field: "type", Message: "must be email, webhook or slack"}, {Field: "address", Message: "must be an http or https URL with a host and without a user name"},
 		{Field: "signing_secret", Message: "must be whsec_ and 24 to 64 bytes in base64"}, {Field: "severities[0]", Message: "must be one of down, gated, unknown and degraded"},
 		{Field: "quiet", Message: "must be from and to another time of day, like 22:00"}, {Field: "quiet.zone", Message: "must be a time zone like Europe/Berlin"},
-		{Field: "endpoints[0]", Message: "there is no endpoint"}, {Field: "tags", Message: "are more than 20"}, {Field: "all", Message: "or some"},
+		{Field: "endpoints[0]", Message: "there is no endpoint \"nope\""}, {Field: "tags[1]", Message: "is no tag"}, {Field: "all", Message: "cannot be used together with endpoints or tags"},
 	}
 	p.Picker.Problems = p.Problems.For("endpoints")
 	return p
@@ -831,7 +831,7 @@ func subscribeForm() web.SubscribeForm {
 func subscribeMistakes() web.SubscribePage {
 	f := subscribeForm()
 	f.Address, f.Secret, f.About.All, f.Types[0].On, f.Types[1].On = "not an address", "s3cret", false, false, true
-	f.Problems = web.Problems{{Field: "address", Message: "must be an http or https URL"}, {Field: "signing_secret", Message: "must be whsec_"}, {Field: "endpoints", Message: "or tags are required"}, {Field: "type", Message: "must be chosen"}}
+	f.Problems = web.Problems{{Field: "address", Message: "must be an http or https URL with a host and without a user name"}, {Field: "signing_secret", Message: "must be whsec_ and 24 to 64 bytes in base64"}, {Field: "endpoints", Message: "are required, or tags, unless it is everything"}, {Field: "type", Message: "is not available here: choose another"}}
 	return web.SubscribePage{Frame: visitor(), Form: f}
 }
 
