@@ -85,6 +85,36 @@ func TestEveryActHasItsAuthor(t *testing.T) {
 	}
 }
 
+// wantPublic fails unless these announcements, by their titles in order, are what strangers are shown and what the team is told that
+// they are.
+func (r *rollcall) wantPublic(titles ...string) {
+	r.t.Helper()
+	type named struct {
+		Title, Name string
+		Public      bool
+	}
+	var shown struct{ Incidents []named }
+	var all struct{ Items []named }
+	r.get("/api/v1/status", nobody).want(http.StatusOK).json(&shown)
+	r.get("/api/v1/incidents?kind=manual").want(http.StatusOK).json(&all)
+	var strangers, team []string
+	for _, i := range shown.Incidents {
+		strangers = append(strangers, i.Name)
+	}
+	for _, i := range all.Items {
+		if i.Public {
+			team = append(team, i.Title)
+		}
+	}
+	slices.Sort(strangers)
+	slices.Sort(team)
+	for who, got := range map[string][]string{"strangers": strangers, "the team": team} {
+		if diff := cmp.Diff(got, titles); diff != "" {
+			r.t.Errorf("public to %s (-got +want):\n%s", who, diff)
+		}
+	}
+}
+
 func TestAnActThatMakesNoSenseIsRefused(t *testing.T) {
 	r := start(t)
 	id := r.openIncident(r.outage("Weather", true))
@@ -171,6 +201,15 @@ func TestAnAnnouncementIsAnIncidentOfItsOwn(t *testing.T) {
 			t.Errorf("%s tells of the wrong announcement:\n%s", path, body)
 		}
 	}
+	r.ask("POST", "/api/v1/incidents", `{"title": "Both", "endpoints": ["a", "b"]}`).want(http.StatusCreated)
+	r.ask("POST", "/api/v1/incidents", `{"title": "All in all"}`).want(http.StatusCreated)
+	r.wantPublic("All in all", "Both", "Our provider is slow")
+	r.ask("PATCH", "/api/v1/endpoints/b", `{"public": true}`).want(http.StatusOK)
+	r.wantPublic("All in all", "Both", "Inside", "Our provider is slow")
+	for _, slug := range []string{"a", "b"} {
+		r.ask("DELETE", "/api/v1/endpoints/"+slug, "").want(http.StatusNoContent)
+	}
+	r.wantPublic("All in all")
 	// Two announcements at once are two incidents.
 	r.ask("POST", "/api/v1/incidents", `{"title": "Our provider is slow"}`).want(http.StatusCreated)
 }

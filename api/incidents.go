@@ -38,6 +38,7 @@ type Incident struct {
 	AcknowledgedAt *Time                `json:"acknowledged_at"`
 	AcknowledgedBy *string              `json:"acknowledged_by"`
 	SnoozedUntil   *Time                `json:"snoozed_until"`
+	Public         bool                 `json:"public"`            // strangers are shown it on the built-in status page
 	Timeline       []Entry              `json:"timeline,omitzero"` // oldest first; not in lists
 }
 
@@ -79,6 +80,7 @@ func IncidentJSON(i store.Incident, slugs map[string]string) Incident {
 		AcknowledgedAt: timeOf(i.AcknowledgedAt),
 		AcknowledgedBy: textOrNull(i.AcknowledgedBy),
 		SnoozedUntil:   timeOf(i.SnoozedUntil),
+		Public:         isShown(i),
 	}
 	if len(i.Endpoints) == 0 && i.Slug != "" {
 		shown.Endpoints = []string{i.Slug}

@@ -101,7 +101,7 @@ func (s *Server) incidentPage(c echo.Context, status int, page web.IncidentPage)
 		return err
 	}
 	page.Frame, page.Incident = s.frame(c, "/incidents"), incidentRow(i)
-	page.Worst, page.Public, page.SeenFrom, page.Ack = i.Worst, i.Public, i.SeenFrom, i.AcknowledgedAt
+	page.Worst, page.Public, page.SeenFrom, page.Ack = i.Worst, isShown(i), i.SeenFrom, i.AcknowledgedAt
 	if page.Timeline, err = s.timeline(ctx, i); err != nil {
 		return err
 	}

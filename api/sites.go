@@ -484,11 +484,8 @@ func covering(m store.Maintenance, endpoints []store.Overview) bool {
 	return slices.ContainsFunc(endpoints, func(o store.Overview) bool { return m.Covers(o.Endpoint) })
 }
 
-// leaveToOthers takes from the built-in page what is announced of endpoints that are not public, and maintenance of those that are
-// on other pages and not on this one: it is told there.
+// leaveToOthers takes from the built-in page maintenance of endpoints that are on other pages and not on this one: it is told there.
 func (s *Server) leaveToOthers(ctx context.Context, p *publicStatus) error {
-	// No subscriber from the public hears of it either: see store.Telling.
-	p.incidents = slices.DeleteFunc(p.incidents, func(i store.Incident) bool { return len(i.Endpoints) > 0 && !names(i, p.endpoints) })
 	planOfOthers := func(m store.Maintenance) bool { return !m.All && !covering(m, p.endpoints) }
 	if !slices.ContainsFunc(p.plans, planOfOthers) {
 		return nil

@@ -41,6 +41,9 @@ const (
 // location of ours is offline is for whoever runs the service.
 var publicKinds = []store.IncidentKind{store.IncidentEndpoint, store.IncidentChain, store.IncidentManual}
 
+// isShown reports whether an incident is one that the built-in status page shows.
+func isShown(i store.Incident) bool { return i.Public && slices.Contains(publicKinds, i.Kind) }
+
 // public returns what the public is told.
 func (s *Server) public(ctx context.Context) (publicStatus, error) {
 	return keep(ctx, s.kept, "status", s.readPublic)
