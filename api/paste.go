@@ -57,17 +57,20 @@ const (
 func (s *Server) doPaste(c echo.Context, f form) error {
 	text, place := f.text("paste"), f.text("place")
 	kind, fields, known := pasted(text, place)
-	refuse := func(words string) error {
-		spec := store.ChannelSpecs()[0]
+	refuse := func(words string, problems web.Problems) error {
+		spec, ok := kind.Spec()
+		if !ok {
+			spec = store.ChannelSpecs()[0]
+		}
 		return s.channelList(c, http.StatusUnprocessableEntity, web.ChannelsPage{
-			Form: s.channelForm(spec, store.Channel{}), Place: place, PasteProblem: words,
+			Form: s.channelForm(spec, store.Channel{}), Place: place, PasteProblem: words, PasteProblems: problems,
 		})
 	}
 	switch {
 	case !known:
-		return refuse(pasteUnknown)
+		return refuse(pasteUnknown, nil)
 	case fields["bot_token"] != "" && place == "":
-		return refuse(pastePlace)
+		return refuse(pastePlace, nil)
 	}
 	name, err := s.freeChannelName(c.Request().Context(), kind)
 	if err != nil {
@@ -80,7 +83,7 @@ func (s *Server) doPaste(c echo.Context, f form) error {
 	channel, err := s.createChannel(c.Request().Context(), in)
 	if err != nil {
 		if p := problemOf(err); p.Status < http.StatusInternalServerError {
-			return refuse(p.Detail)
+			return refuse("", problemsOf(p))
 		}
 		return err
 	}

@@ -55,6 +55,7 @@ func TestWhatIsPastedInVainIsNotRepeated(t *testing.T) {
 		"hushed":                           "It is not known whose that is",
 		"":                                 "It is not known whose that is",
 		"xoxb-1-hushed":                    "A bot has to know where to speak",
+		"https://ntfy.sh/a/hushed":         "Topic must be a name of at most 64 letters",
 	} {
 		got := s.post("/channels", url.Values{"action": {"paste"}, "paste": {paste}})
 		if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.words(), words) || strings.Contains(got.body, "1-hushed") || strings.Contains(got.body, "/hushed") {

@@ -15,8 +15,9 @@ type ChannelsPage struct {
 	Form     ChannelForm
 	Problems Problems
 	// What was pasted in place of a form, but for the secret itself.
-	Place        string // where a bot is to speak
-	PasteProblem string // why no channel was made of it
+	Place         string   // where a bot is to speak
+	PasteProblem  string   // why no channel was made of it
+	PasteProblems Problems // the same by the fields of Form, which is of the type it was taken for
 }
 
 func (ChannelsPage) template() string { return "channels" }
