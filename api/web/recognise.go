@@ -147,10 +147,10 @@ type piece string
 func (p piece) Format(state fmt.State, _ rune) { _, _ = state.Write([]byte(p)) }
 
 // words puts an English sentence that was made elsewhere into the language, and returns it as it is where it is not known. It takes
-// anything whose kind is string, and what else there is to say: a Said.
+// anything whose kind is string, and what is Spoken already.
 func (l Language) words(sentence any) string {
-	if s, ok := sentence.(Said); ok {
-		return l.say(s.Key, s.Args...)
+	if s, ok := sentence.(Spoken); ok {
+		return s.in(l)
 	}
 	v := reflect.ValueOf(sentence)
 	if v.Kind() != reflect.String {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,6 +129,21 @@ func hintsOf(m members) []Said {
 		}
 	}
 	return hints
+}
+
+// aboutProperty is the message of a change that is one of a property.
+var aboutProperty = regexp.MustCompile(`(?s)\A(argument|result) (".*?") (.+)\z`)
+
+// changed returns the message of a change of a tool list.
+func changed(message string) Spoken {
+	parts := aboutProperty.FindStringSubmatch(message)
+	switch {
+	case parts == nil:
+		return Words(message)
+	case parts[1] == "argument":
+		return Say("argument %s %s", parts[2], Words(parts[3]))
+	}
+	return Say("result %s %s", parts[2], Words(parts[3]))
 }
 
 // propertiesOf lists the properties of a schema, and reports whether there are more.

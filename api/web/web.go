@@ -105,6 +105,7 @@ func parse(l Language) map[string]*template.Template {
 var functions = template.FuncMap{
 	"asset":    asset,
 	"machine":  machine,
+	"changed":  changed,
 	"grouped":  grouped,
 	"plural":   plural,
 	"rankTone": rankTone,
