@@ -146,11 +146,12 @@ func cookie(base, name, value string) chromedp.Action[chromedp.Void] {
 // printed takes a picture of a page as it is printed.
 func (c camera) printed(path, name string) {
 	c.t.Helper()
-	c.do("print "+path, chromedp.Navigate(c.base+path), chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+	c.do("open "+path, chromedp.Navigate(c.base+path))
+	c.do("print "+path, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
 		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
 		return err
 	}))
-	c.shootIn(name, sizes[:1])
+	c.picture(name + ".print.png")
 }
 
 // invited takes the pictures of an invitation being made, and returns the path that it is opened by.
@@ -180,25 +181,26 @@ var sizes = []size{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {
 
 func (c camera) shoot(name string) {
 	c.t.Helper()
-	c.shootIn(name, sizes)
-}
-
-func (c camera) shootIn(name string, sizes []size) {
-	c.t.Helper()
 	for _, shot := range sizes {
 		c.prefer(shot.scheme)
 		c.size(shot.width, shot.height)
-		ctx, cancel := context.WithTimeout(c.ctx, personPatience)
-		picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-		cancel()
-		if err != nil {
-			c.t.Fatalf("%s: %v", name, err)
-		}
-		if err := os.WriteFile(filepath.Join(c.folder, name+"."+shot.name+".png"), picture, 0o600); err != nil {
-			c.t.Fatal(err)
-		}
+		c.picture(name + "." + shot.name + ".png")
 	}
 	c.size(0, 0)
+}
+
+// picture writes what the tab shows, to its end, into a file.
+func (c camera) picture(file string) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.ctx, personPatience)
+	defer cancel()
+	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		c.t.Fatalf("%s: %v", file, err)
+	}
+	if err := os.WriteFile(filepath.Join(c.folder, file), picture, 0o600); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 // newGallery starts a service that has been in use for a day.
