@@ -41,6 +41,7 @@ editor POST /api/v1/pages
 viewer GET /api/v1/pages/:slug
 editor PATCH /api/v1/pages/:slug
 editor DELETE /api/v1/pages/:slug
+editor POST /api/v1/pages/:slug/check
 viewer GET /api/v1/channels
 editor POST /api/v1/channels
 editor POST /api/v1/channels/preview

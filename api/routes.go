@@ -61,6 +61,7 @@ func (s *Server) routes() []route {
 		{get, "/api/v1/pages/:slug", viewer, s.getStatusPage, !page},
 		{patch, "/api/v1/pages/:slug", editor, s.patchStatusPage, !page},
 		{del, "/api/v1/pages/:slug", editor, s.deleteStatusPage, !page},
+		{post, "/api/v1/pages/:slug/check", editor, s.checkStatusPage, !page},
 		{get, "/api/v1/channels", viewer, s.listChannels, !page},
 		{post, "/api/v1/channels", editor, s.postChannel, !page},
 		{post, "/api/v1/channels/preview", editor, s.previewTemplate, !page},

@@ -350,6 +350,14 @@ func (s *Server) deleteStatusPage(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
+// checkStatusPage looks for the record of the domain of a page.
+func (s *Server) checkStatusPage(c echo.Context) error {
+	if err := s.proveDomain(c, c.Param("slug")); err != nil {
+		return err
+	}
+	return s.getStatusPage(c)
+}
+
 func (s *Server) answerStatusPage(c echo.Context, status int, p store.StatusPage) error {
 	items, err := s.statusPagesJSON(c, p)
 	if err != nil {

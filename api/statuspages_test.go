@@ -327,6 +327,27 @@ func TestADomainLeadsToItsPageAndNowhereElse(t *testing.T) {
 	}
 }
 
+func TestADomainIsLookedAtByREST(t *testing.T) {
+	r := start(t, withDomains("mine.example"))
+	r.page(`{"slug": "mine", "name": "Mine", "domain": "mine.example"}`)
+	r.page(`{"slug": "theirs", "name": "Theirs", "domain": "theirs.example"}`)
+	r.page(`{"slug": "bare", "name": "Bare"}`)
+	r.get("/", nobody, host("mine.example")).want(http.StatusSeeOther)
+	got := r.ask("POST", "/api/v1/pages/mine/check", "").want(http.StatusOK).object()
+	if got["slug"] != "mine" || got["domain_proven_at"] == nil {
+		t.Errorf("the page is %v", got)
+	}
+	r.get("/", nobody, host("mine.example")).want(http.StatusOK)
+	for slug, words := range map[string]string{"theirs": "there is no TXT record", "bare": "there is nothing to check"} {
+		reply := r.ask("POST", "/api/v1/pages/"+slug+"/check", "").want(http.StatusConflict)
+		if diff := cmp.Diff(reply.mistakes(), []string{"domain"}); diff != "" || !strings.Contains(reply.body, words) {
+			t.Errorf("%s: %s", slug, reply.body)
+		}
+	}
+	r.get("/", nobody, host("theirs.example")).want(http.StatusSeeOther)
+	r.ask("POST", "/api/v1/pages/none/check", "").want(http.StatusNotFound)
+}
+
 func TestSearchEnginesAreToldWhereToLook(t *testing.T) {
 	r := secretPage(t)
 	r.page(`{"slug": "hidden", "name": "Hidden", "hide_from_search": true}`)

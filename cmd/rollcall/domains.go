@@ -47,6 +47,13 @@ func (d domains) prove(ctx context.Context, p store.StatusPage) error {
 	return fmt.Errorf("has %w like that: the TXT records at %s say something else", errNoRecord, name)
 }
 
+// run has every domain looked at, by look, at once and then once more each period, until ctx ends: what became of a domain while
+// nothing ran shows at once.
+func (d domains) run(ctx context.Context, look func(context.Context)) error {
+	look(ctx)
+	return every(ctx, domainsEvery, look)
+}
+
 // recheck looks at every domain once more. One whose record is gone for long is in use no longer; where no answer comes, nothing
 // changes.
 func (d domains) recheck(ctx context.Context) error {

@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/rollcallhq/rollcall/store"
@@ -148,4 +151,42 @@ func TestADomainIsProvenByItsRecordAndLostWithIt(t *testing.T) {
 			t.Errorf("%s: proven at %v, %v, want it to be proven: %v", step.what, now.DomainProvenAt, err, step.proven)
 		}
 	}
+}
+
+// paged is a database that has one page, with a domain that was never proven.
+type paged struct {
+	store.Store
+	page store.StatusPage
+}
+
+func (p *paged) StatusPages(context.Context) ([]store.StatusPage, error) {
+	return []store.StatusPage{p.page}, nil
+}
+
+func (p *paged) UpdateStatusPage(_ context.Context, _ string, change func(*store.StatusPage) error) (store.StatusPage, error) {
+	return p.page, change(&p.page)
+}
+
+func TestDomainsAreLookedAtWhenTheServiceStartsAndThenEveryFewHours(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &paged{page: store.StatusPage{Slug: "acme", Domain: "status.acme.example", DomainToken: "token"}}
+		begun := time.Now()
+		var asked []time.Duration
+		d := domains{store: db, lookup: func(context.Context, string) ([]string, error) {
+			asked = append(asked, time.Since(begun))
+			return []string{"rollcall=token"}, nil
+		}}
+		s := &service{log: slog.New(slog.DiscardHandler)}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*domainsEvery+time.Hour)
+		defer cancel()
+		if err := d.run(ctx, s.logged("look at domains", d.recheck)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(asked, []time.Duration{0, domainsEvery, 2 * domainsEvery}); diff != "" {
+			t.Errorf("looked at after (-got +want):\n%s", diff)
+		}
+		if at := db.page.DomainProvenAt; at == nil || !at.Equal(store.Stamp(begun.Add(2*domainsEvery))) {
+			t.Errorf("proven at %v, want the time of the last look", at)
+		}
+	})
 }

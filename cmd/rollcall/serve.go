@@ -383,7 +383,7 @@ func (s *service) run(ctx context.Context, listener net.Listener) error {
 	group.Go(func() error { return every(ctx, objectivesEvery, s.logged("judge objectives", s.judgeObjectives)) })
 	group.Go(func() error { return every(ctx, tendEvery, s.logged("let go of subscriptions", s.pruneSubscriptions)) })
 	group.Go(func() error { return every(ctx, tendEvery, s.logged("tend history", s.tend)) })
-	group.Go(func() error { return every(ctx, domainsEvery, s.logged("look at domains", s.domains.recheck)) })
+	group.Go(func() error { return s.domains.run(ctx, s.logged("look at domains", s.domains.recheck)) })
 	group.Go(func() error { return s.collector.run(ctx) })
 	if s.heartbeat != nil {
 		group.Go(func() error { return every(ctx, heartbeatEvery, s.heartbeat.beat) })
