@@ -14,7 +14,7 @@ var (
 // RenderPart renders one part of the endpoint's page in English.
 func RenderPart(name string, of any) string {
 	var b bytes.Buffer
-	if err := templates["en"]["endpoint"].ExecuteTemplate(&b, name, of); err != nil {
+	if err := templates["en"]()["endpoint"].ExecuteTemplate(&b, name, of); err != nil {
 		panic(fmt.Errorf("part %s: %w", name, err))
 	}
 	return b.String()

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	plurals "golang.org/x/text/feature/plural"
@@ -38,9 +39,9 @@ type Language struct {
 	Tag     string // BCP 47, such as "en" or "pt-BR": what Frame.Language holds
 	Name    string // in the language itself
 	printer *message.Printer
-	// sentences and forms are what words recognises, none in English.
+	// sentences and forms are what words recognises, none in English; the forms are made when they are first asked for.
 	sentences map[string]sentence
-	forms     []form
+	forms     func() []form
 	dates     dates
 	separator string // between a whole number and its decimals
 }
@@ -141,7 +142,7 @@ func speakAll(all []catalogue) []Language {
 		l := Language{Tag: c.Tag.String(), Name: c.Name, printer: message.NewPrinter(c.Tag, message.Catalog(builder)), dates: c.Dates}
 		l.separator = strings.Trim(l.printer.Sprint(number.Decimal(0.5)), "05")
 		if c.Tag != language.English {
-			l.sentences, l.forms = c.Sentences, formsOf(c, all[0])
+			l.sentences, l.forms = c.Sentences, sync.OnceValue(func() []form { return formsOf(c, all[0]) })
 		}
 		spoken = append(spoken, l)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -20,11 +21,11 @@ import (
 
 // form is an English format that sentences are recognised by.
 type form struct {
-	key            string // in the catalogue
-	prefix, suffix string // the literal text at both ends, which sorts out most sentences cheaply
-	shape          *regexp.Regexp
-	args           []int // of each piece that shape captures, from 0
-	literal        int   // bytes of literal text: the more, the surer
+	key            string                // in the catalogue
+	prefix, suffix string                // the literal text at both ends, which sorts out most sentences cheaply
+	shape          func() *regexp.Regexp // made when it is first asked for
+	args           []int                 // of each piece that shape captures, from 0
+	literal        int                   // bytes of literal text: the more, the surer
 }
 
 const (
@@ -92,7 +93,7 @@ func formOf(key, format string) (form, bool) {
 	literal(format[end:])
 	shape.WriteString(`)\z`)
 	f.prefix, f.suffix = literals[0], literals[len(literals)-1]
-	f.shape = regexp.MustCompile(shape.String())
+	f.shape = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(shape.String()) })
 	return f, true
 }
 
@@ -126,7 +127,7 @@ func (f form) pieces(sentence string) ([]any, bool) {
 	if len(sentence) < len(f.prefix)+len(f.suffix) || !strings.HasPrefix(sentence, f.prefix) || !strings.HasSuffix(sentence, f.suffix) {
 		return nil, false
 	}
-	found := f.shape.FindStringSubmatch(sentence)
+	found := f.shape().FindStringSubmatch(sentence)
 	if found == nil {
 		return nil, false
 	}
@@ -157,13 +158,13 @@ func (l Language) words(sentence any) string {
 		return fmt.Sprint(sentence)
 	}
 	text := v.String()
-	if len(l.forms) == 0 || len(text) > maxRecognised {
+	if l.forms == nil || len(text) > maxRecognised {
 		return text
 	}
 	if s, ok := l.sentences[text]; ok && s.forms == nil && !strings.Contains(text, "%") {
 		return l.say(text)
 	}
-	for _, f := range l.forms {
+	for _, f := range l.forms() {
 		if args, ok := f.pieces(text); ok {
 			return l.rephrased(f, args, text)
 		}

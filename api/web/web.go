@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rollcallhq/rollcall/store"
@@ -61,7 +62,7 @@ func (f Frame) layout() string {
 
 // Render writes page as a whole HTML document. Nothing is written when the page cannot be rendered.
 func Render(w io.Writer, page Page) error {
-	t, ok := templates[languageOf(page.language()).Tag][page.template()]
+	t, ok := templates[languageOf(page.language()).Tag]()[page.template()]
 	if !ok {
 		return fmt.Errorf("render page: no template %q", page.template())
 	}
@@ -75,13 +76,14 @@ func Render(w io.Writer, page Page) error {
 	return nil
 }
 
-// templates are the parsed pages by language and name, each a layout with the page's own "title" and "main" in it.
+// templates are the pages by language and name, each a layout with the page's own "title" and "main" in it. They are parsed when
+// somebody reads in that language first: most commands never show a page.
 var templates = parseAll()
 
-func parseAll() map[string]map[string]*template.Template {
-	all := make(map[string]map[string]*template.Template, len(languages))
+func parseAll() map[string]func() map[string]*template.Template {
+	all := make(map[string]func() map[string]*template.Template, len(languages))
 	for _, l := range languages {
-		all[l.Tag] = parse(l)
+		all[l.Tag] = sync.OnceValue(func() map[string]*template.Template { return parse(l) })
 	}
 	return all
 }
