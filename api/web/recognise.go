@@ -87,10 +87,10 @@ func formOf(key, format string) (form, bool) {
 			shape.WriteString(`(.*?)`)
 		}
 	}
+	literal(format[end:])
 	if letters < minLiteral || len(f.args) == 0 && !percent {
 		return form{}, false
 	}
-	literal(format[end:])
 	shape.WriteString(`)\z`)
 	f.prefix, f.suffix = literals[0], literals[len(literals)-1]
 	f.shape = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(shape.String()) })
