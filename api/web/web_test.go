@@ -126,6 +126,37 @@ func TestTheFormOfACommandHasNothingThatGoesWithAURLOnly(t *testing.T) {
 	}
 }
 
+func TestANameStandsWhereTheLanguagePutsIt(t *testing.T) {
+	for tag, want := range map[string]string{
+		"en": "<h1>Edit <bdi>Weather</bdi></h1>",
+		"de": "<h1><bdi>Weather</bdi> bearbeiten</h1>",
+	} {
+		page := formEdit()
+		page.Language = tag
+		if got := render(t, page); !strings.Contains(got, want) {
+			t.Errorf("%s: the form has no %q", tag, want)
+		}
+	}
+}
+
+func TestAMistakeNamesTheFieldAsTheFormDoes(t *testing.T) {
+	for field, want := range map[string]string{
+		"timeout":                   "Timeout",
+		"tags[3]":                   "Tags",
+		"headers[0]":                "Header 1",
+		"headers[1].name":           "Header 2 name",
+		"escalation[2].channels[1]": "Escalation step 3 channels",
+		"objectives[0].target":      "Objective 1 target",
+		"objectives[x].target":      "Objective x target",
+		"headers[0].%d":             "headers[0].%d",
+		"nobody.knows":              "nobody.knows",
+	} {
+		if got := web.Problems(nil).Label(field); got != want {
+			t.Errorf("%s: got %q, want %q", field, got, want)
+		}
+	}
+}
+
 func TestAContractSaysUnderWhatItWasSeen(t *testing.T) {
 	for key, want := range map[string]string{
 		"":                    "",
