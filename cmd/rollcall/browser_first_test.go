@@ -113,7 +113,7 @@ func (b *beginner) save() {
 	b.target.opens()
 	b.press("Save it like this")
 	b.marks()
-	b.becomes("Up", "tools/list")
+	b.becomes("Answers as it should", "tools/list")
 	b.stayed()
 	times := evaluate[[]string](b.person, `(async () => {
 		const read = async (path) => (await fetch("/api/v1" + path)).json();
