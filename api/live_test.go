@@ -134,8 +134,7 @@ func bobListens(r *rollcall) (ada, bob browser, stream *listener) {
 	r.t.Helper()
 	ada = browser{"rollcall_session": r.login()}
 	r.member("bob", store.RoleEditor)
-	bob = browser{}
-	bob.post(r, "/login", "name", "bob", "password", password).want(http.StatusSeeOther)
+	bob = r.loginAs("bob")
 	return ada, bob, r.listen("/events", bob.option())
 }
 
@@ -159,9 +158,11 @@ func TestAStreamEndsWithTheLoginBeforeWhoeverEndedItIsAnswered(t *testing.T) {
 		"disabled by REST": func(r *rollcall, _, _ browser) {
 			r.ask("PATCH", "/api/v1/members/"+r.user("bob").ID, `{"disabled": true}`)
 		},
-		"removed":            func(r *rollcall, _, _ browser) { r.ask("DELETE", "/api/v1/members/"+r.user("bob").ID, "") },
-		"session revoked":    func(r *rollcall, _, bob browser) { other(r).post(r, "/account", "action", "end", "id", sessionID(bob)) },
-		"all others revoked": func(r *rollcall, _, _ browser) { other(r).post(r, "/account", "action", "end-others") },
+		"removed": func(r *rollcall, _, _ browser) { r.ask("DELETE", "/api/v1/members/"+r.user("bob").ID, "") },
+		"session revoked": func(r *rollcall, _, bob browser) {
+			r.loginAs("bob").post(r, "/account", "action", "end", "id", sessionID(bob))
+		},
+		"all others revoked": func(r *rollcall, _, _ browser) { r.loginAs("bob").post(r, "/account", "action", "end-others") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -183,13 +184,6 @@ func TestAStreamEndsWithTheLoginBeforeWhoeverEndedItIsAnswered(t *testing.T) {
 			}
 		})
 	}
-}
-
-// other is another browser in which bob is logged in.
-func other(r *rollcall) browser {
-	b := browser{}
-	b.post(r, "/login", "name", "bob", "password", password).want(http.StatusSeeOther)
-	return b
 }
 
 func sessionID(b browser) string {

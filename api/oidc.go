@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/base64"
@@ -121,6 +122,7 @@ type trip struct {
 	Nonce    string `json:"nonce"`
 	Verifier string `json:"verifier"`
 	Next     string `json:"next"`
+	Link     []byte `json:"link,omitempty"` // proof that it is to link an identity to who is logged in; see linkProof
 }
 
 const (
@@ -163,21 +165,29 @@ func (s *Server) startOIDC(c echo.Context) error {
 	if !ready {
 		return seeOther(c, "/setup", "") // the first member is an admin, by the setup link
 	}
+	to, err := s.depart(c, trip{State: randomText(), Next: safeNext(c.QueryParam("next"))})
+	if err != nil {
+		return err
+	}
+	return c.Redirect(http.StatusSeeOther, to)
+}
+
+// depart returns where the provider asks somebody who they are, and has the browser keep what it takes to come back.
+func (s *Server) depart(c echo.Context, t trip) (to string, err error) {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), oidcPatience)
 	defer cancel()
 	found, err := s.provider.discover(ctx)
 	if err != nil {
-		return oidcAway(err)
+		return "", oidcAway(err)
 	}
-	t := trip{randomText(), randomText(), oauth2.GenerateVerifier(), safeNext(c.QueryParam("next"))}
+	t.Nonce, t.Verifier = randomText(), oauth2.GenerateVerifier()
 	text, err := json.Marshal(t)
 	if err != nil {
-		return internal(err)
+		return "", internal(err)
 	}
 	s.putCookie(c, tripCookie, base64.RawURLEncoding.EncodeToString(text), int(tripLife/time.Second))
-	to := s.provider.oauth(found, s.baseURL(c)+oidcCallback).
-		AuthCodeURL(t.State, oidc.Nonce(t.Nonce), oauth2.S256ChallengeOption(t.Verifier))
-	return c.Redirect(http.StatusSeeOther, to)
+	return s.provider.oauth(found, s.baseURL(c)+oidcCallback).
+		AuthCodeURL(t.State, oidc.Nonce(t.Nonce), oauth2.S256ChallengeOption(t.Verifier)), nil
 }
 
 // trip returns what the browser kept while somebody was at the provider.
@@ -216,12 +226,80 @@ func (s *Server) endOIDC(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(t.Link) > 0 {
+		return s.endLink(c, t, who)
+	}
 	u, err := s.memberOf(c, who)
 	if err != nil {
 		return err
 	}
 	return s.letIn(c, u, safeNext(t.Next))
 }
+
+// startLink returns where somebody who is logged in goes on to link their identity to their account. It takes their password: a
+// session alone may be a borrowed browser, and an identity is a way in for good.
+func (s *Server) startLink(c echo.Context, u store.User, old string) (to string, err error) {
+	if s.provider == nil {
+		return "", errNoOIDC
+	}
+	if u.Issuer != "" {
+		return "", errLinked
+	}
+	if err := s.knowsPassword(c, u, old); err != nil {
+		return "", err
+	}
+	state := randomText()
+	return s.depart(c, trip{State: state, Link: s.linkProof(c, state)})
+}
+
+// linkProof is what only we can make of a trip for the session that asks: whoever comes back with it in the same session left to
+// link an identity. Nobody's browser can be made to link that of somebody else.
+func (s *Server) linkProof(c echo.Context, state string) []byte {
+	return s.halfSeal(fmt.Appendf(nil, "link %s %x", state, currentSession(c)))
+}
+
+// endLink adds to who is logged in the identity that the provider says they have.
+func (s *Server) endLink(c echo.Context, t trip, who identity) error {
+	u, ok, err := s.visitor(c)
+	if err != nil {
+		return err
+	}
+	if !ok || !hmac.Equal(t.Link, s.linkProof(c, t.State)) {
+		return errOIDCTrip
+	}
+	actAs(c, u.Name, store.ActorMember)
+	_, err = s.cfg.Store.UpdateUser(c.Request().Context(), u.ID, func(u *store.User) error {
+		if u.Issuer != "" {
+			return errLinked
+		}
+		u.Issuer, u.Subject = who.issuer, who.Subject
+		return nil
+	})
+	if conflict, ok := errors.AsType[store.Conflict](err); ok && conflict.Field == "subject" {
+		err = store.Conflict{Field: "identity", Message: "is that of another member"}
+	}
+	if err != nil {
+		return s.accountProblem(c, err, "identity")
+	}
+	return seeOther(c, "/account", "saved")
+}
+
+// unlink takes their identity from somebody who has a password as well.
+func (s *Server) unlink(c echo.Context, u store.User, old string) error {
+	if err := s.knowsPassword(c, u, old); err != nil {
+		return err
+	}
+	_, err := s.cfg.Store.UpdateUser(c.Request().Context(), u.ID, func(u *store.User) error {
+		if u.PasswordHash == "" {
+			return store.Conflict{Field: "identity", Message: "is your only way in: ask an admin for a link that sets a password"}
+		}
+		u.Issuer, u.Subject = "", ""
+		return nil
+	})
+	return err
+}
+
+var errLinked error = store.Conflict{Field: "identity", Message: "is linked already: unlink that one first"}
 
 // identity is who the provider says somebody is.
 type identity struct {

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/rollcallhq/rollcall/api"
 	"github.com/rollcallhq/rollcall/store"
 )
@@ -285,4 +287,135 @@ func TestAnAbsentProviderKeepsNothingFromStarting(t *testing.T) {
 	browser{}.get(r, "/login").want(http.StatusOK)
 	r.get("/healthz", nobody).want(http.StatusOK)
 	start(t).get("/login/oidc", nobody).want(http.StatusNotFound)
+}
+
+// link has somebody ask to link their identity, and takes their browser to the provider.
+func (p *idp) link(r *rollcall, b browser) url.Values {
+	r.t.Helper()
+	page := b.post(r, "/account", "action", "link", "old", password).want(http.StatusOK)
+	to, err := url.Parse(strings.ReplaceAll(page.found(`href="(`+p.http.URL+`/authorize[^"]+)"`), "&amp;", "&"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = to.Query()
+	return p.asked
+}
+
+func back(asked url.Values) string {
+	return "/login/oidc/callback?code=good&state=" + url.QueryEscape(asked.Get("state"))
+}
+
+func TestAMemberWithAPasswordLinksTheirIdentity(t *testing.T) {
+	p := newIDP(t)
+	r := start(t, p.use())
+	b := browser{"rollcall_session": r.login()}
+	host := strings.TrimPrefix(p.http.URL, "http://")
+	b.get(r, "/account").want(http.StatusOK).wantWords("You can log in by "+host+" as well as with your password.", "Link my identity")
+	for _, wrong := range []string{"", "not it at all"} {
+		b.post(r, "/account", "action", "link", "old", wrong).want(http.StatusUnprocessableEntity).wantWords("is not your password", `href="#f-identity-old"`, `id="f-identity-old"`)
+	}
+	if got := b.get(r, back(p.link(r, b))).want(http.StatusSeeOther).header.Get("Location"); got != "/account?done=saved" {
+		t.Errorf("led to %q", got)
+	}
+	ada := r.user("ada")
+	if ada.Issuer != p.http.URL || ada.Subject != "42" || ada.PasswordHash == "" || ada.Role != store.RoleAdmin {
+		t.Errorf("ada is %+v", ada)
+	}
+	b.wantIn(r, true)
+	other := browser{}
+	p.trip(r, other, "/login/oidc").want(http.StatusSeeOther)
+	other.get(r, "/account").want(http.StatusOK).wantWords("logs in by "+host, "Unlink my identity")
+	browser{}.post(r, "/login", "name", "ada", "password", password).want(http.StatusSeeOther)
+	b.post(r, "/account", "action", "link", "old", password).want(http.StatusConflict).wantWords("is linked already")
+
+	b.post(r, "/account", "action", "unlink", "old", "not it at all").want(http.StatusUnprocessableEntity).wantWords("is not your password")
+	b.post(r, "/account", "action", "unlink", "old", password).want(http.StatusSeeOther)
+	if ada := r.user("ada"); ada.Issuer != "" || ada.Subject != "" {
+		t.Errorf("after it is unlinked, ada is %+v", ada)
+	}
+	b.wantIn(r, true)
+	var identities [][2]any
+	page, err := r.store.Audits(t.Context(), store.AuditFilter{Noun: "member"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range page.Items {
+		for _, change := range line.Changes {
+			if change.Field == "identity" && line.Author == "ada" && line.Action == "member.update" {
+				identities = append(identities, [2]any{change.Before, change.After})
+			}
+		}
+	}
+	known := p.http.URL + " 42"
+	if diff := cmp.Diff(identities, [][2]any{{known, ""}, {"", known}}); diff != "" {
+		t.Errorf("in the log of changes (-got +want):\n%s", diff)
+	}
+}
+
+func TestAnIdentityIsLinkedToOneMemberByThatMember(t *testing.T) {
+	p := newIDP(t)
+	r := start(t, p.use())
+	ada := browser{"rollcall_session": r.login()}
+	p.says(map[string]any{"preferred_username": "bob"})
+	bob := browser{}
+	p.trip(r, bob, "/login/oidc").want(http.StatusSeeOther)
+
+	ada.get(r, back(p.link(r, ada))).want(http.StatusConflict).wantWords("Your identity", "is that of another member")
+	if u := r.user("ada"); u.Issuer != "" {
+		t.Errorf("ada is %+v", u)
+	}
+	// Who has no password has no other way in.
+	page := bob.get(r, "/account").want(http.StatusOK)
+	if strings.Contains(page.body, "Unlink") || strings.Contains(page.body, "Link my identity") {
+		t.Error("somebody without a password is offered to unlink their identity")
+	}
+	bob.post(r, "/account", "action", "unlink").want(http.StatusConflict).wantWords("is your only way in")
+	if u := r.user("bob"); u.Subject != "42" {
+		t.Errorf("bob is %+v", u)
+	}
+
+	// The way back is for the session that left, and for no other.
+	p.says(map[string]any{"sub": "43"})
+	asked := p.link(r, ada)
+	for name, came := range map[string]func() browser{
+		"nobody":            func() browser { return browser{} },
+		"another member":    func() browser { return browser{"rollcall_session": bob["rollcall_session"]} },
+		"another session":   func() browser { return r.loginAs("ada") },
+		"what has no proof": func() browser { return browser{"rollcall_session": ada["rollcall_session"]} },
+	} {
+		b := came()
+		b["rollcall_oidc"] = ada["rollcall_oidc"]
+		if name == "what has no proof" {
+			b["rollcall_oidc"] = b64([]byte(`{"state":"` + asked.Get("state") + `","nonce":"x","verifier":"x","link":"AAAA"}`))
+		}
+		got := b.get(r, back(asked))
+		if got.status != http.StatusBadRequest && got.status != http.StatusForbidden {
+			t.Errorf("%s comes back: %d\n%s", name, got.status, got.body)
+		}
+	}
+	users, err := r.store.Users(t.Context())
+	if err != nil || len(users) != 2 {
+		t.Errorf("members %+v, %v, want ada and bob", users, err)
+	}
+	for _, u := range users {
+		if u.Subject == "43" {
+			t.Errorf("%s has got the identity", u.Name)
+		}
+	}
+	without := start(t)
+	alone := browser{"rollcall_session": without.login()}
+	alone.post(without, "/account", "action", "link", "old", password).want(http.StatusNotFound)
+	if strings.Contains(alone.get(without, "/account").body, "Link my identity") {
+		t.Error("an identity can be linked where there is no provider")
+	}
+}
+
+// loginAs logs a member in with their password.
+func (r *rollcall) loginAs(name string) browser {
+	r.t.Helper()
+	b := browser{}
+	b.post(r, "/login", "name", name, "password", password).want(http.StatusSeeOther)
+	return b
 }

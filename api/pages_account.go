@@ -27,6 +27,9 @@ func (s *Server) accountPage(c echo.Context, status int, page web.AccountPage) e
 		return err
 	}
 	page.Frame, page.HasPassword, page.Provider = s.frame(c, "/account"), u.PasswordHash != "", hostOf(u.Issuer)
+	if s.provider != nil && u.Issuer == "" && page.HasPassword {
+		page.CanLink = hostOf(s.cfg.OIDC.Issuer)
+	}
 	current := currentSession(c)
 	for _, one := range sessions {
 		page.Sessions = append(page.Sessions, web.SessionRow{
@@ -64,7 +67,7 @@ func (s *Server) doAccount(c echo.Context) error {
 	u, _ := s.user(c)
 	ctx := c.Request().Context()
 	var codes []string
-	done, part := "saved", ""
+	done, part, linkTo := "saved", "", ""
 	switch f.text("action") {
 	case "password":
 		part, err = "password", s.changePassword(c, u, f.raw("old"), f.raw("password"))
@@ -81,6 +84,11 @@ func (s *Server) doAccount(c echo.Context) error {
 	case "codes":
 		part = "factor"
 		codes, err = s.renewCodes(c, u, f.raw("code"))
+	case "link":
+		part = "identity"
+		linkTo, err = s.startLink(c, u, f.raw("old"))
+	case "unlink":
+		part, err = "identity", s.unlink(c, u, f.raw("old"))
 	case "no-factor":
 		part, err = "factor", s.endFactor(c, u, f.raw("old"))
 	default:
@@ -89,8 +97,8 @@ func (s *Server) doAccount(c echo.Context) error {
 	if err != nil {
 		return s.accountProblem(c, err, part)
 	}
-	if len(codes) > 0 {
-		return s.accountPage(c, http.StatusOK, web.AccountPage{Codes: codes})
+	if len(codes) > 0 || linkTo != "" { // browsers follow no form to another site: it is a link that leads there
+		return s.accountPage(c, http.StatusOK, web.AccountPage{Codes: codes, LinkTo: linkTo})
 	}
 	return seeOther(c, "/account", done)
 }
@@ -104,8 +112,8 @@ func (s *Server) accountProblem(c echo.Context, err error, part string) error {
 	setRetryAfter(c, p)
 	problems := problemsOf(p)
 	for i := range problems {
-		if part == "password" && problems[i].Field == "old" {
-			problems[i].Field = "password_old" // the page asks for it twice
+		if part != "factor" && problems[i].Field == "old" {
+			problems[i].Field = part + "_old" // the page asks for it several times
 		}
 	}
 	return s.accountPage(c, p.Status, web.AccountPage{Wrong: part, Problems: problems})

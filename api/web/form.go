@@ -239,7 +239,7 @@ var labels = map[string]string{
 	"degraded_over": "Degraded over", "confirm": "Confirmation", "confirm.failures": "Failures",
 	"confirm.successes": "Successes", "confirm.after": "Check again after", "tags": "Tags", "channels": "Channels",
 	"public": "Public", "type": "Type", "user": "Name", "password": "Password", "old": "Your password",
-	"password_old": "Your password", "role": "Role", "code": "Code", "scopes": "Scopes", "expires_at": "Good until",
+	"password_old": "Your password", "identity": "Your identity", "identity_old": "Your password", "role": "Role", "code": "Code", "scopes": "Scopes", "expires_at": "Good until",
 	"request.expect": "Expectation", "request.expect.path": "Path", "request.expect.equals": "Equals",
 	"request.expect.regex": "Matches", "request.expect.cel": "Expression", "chain": "Chain", "chain.id": "Chain",
 	"subscribe": "Subscription", "canary": "Canary", "canary.tool": "Canary tool", "canary.arguments": "Arguments",

@@ -87,7 +87,9 @@ type AccountPage struct {
 	CodesLeft   int        // recovery codes
 	Enrolment   *Enrolment // of a second factor that waits for its first code
 	Codes       []string   // recovery codes just made: they are shown this once
-	Wrong       string     // the part of the page that Problems are about: "password" or "factor"
+	CanLink     string     // host of the provider of identities by which they could log in as well; empty for none
+	LinkTo      string     // where they go on to link their identity there; empty before they have asked for it
+	Wrong       string     // the part of the page that Problems are about: "password", "factor" or "identity"
 	Problems    Problems
 }
 

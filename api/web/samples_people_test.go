@@ -47,6 +47,19 @@ func accountEnrol() web.Page {
 	}
 }
 
+func accountLinks() web.Page {
+	return web.AccountPage{
+		Frame: frame("/account"), HasPassword: true, CanLink: "id.example", Sessions: sessions(), Wrong: "identity",
+		Problems: web.Problems{{Field: "identity_old", Message: "is not your password"}, {Field: "identity", Message: "is that of another member"}},
+	}
+}
+
+func accountGoesOn() web.Page {
+	return web.AccountPage{
+		Frame: frame("/account"), HasPassword: true, CanLink: "id.example", LinkTo: "https://id.example/authorize?state=x", Sessions: sessions(),
+	}
+}
+
 func tokensMade() web.Page {
 	return web.TokensPage{
 		Frame: frame("/tokens"), Roles: store.Roles, Form: web.TokenForm{Name: "x", Role: store.RoleEditor, Expires: "2027-01-31"},

@@ -69,6 +69,8 @@ func samples() map[string]web.Page {
 		"members":             members(),
 		"account":             account(),
 		"account-enrol":       accountEnrol(),
+		"account-links":       accountLinks(),
+		"account-goes-on":     accountGoesOn(),
 		"account-factor":      web.AccountPage{Frame: frame("/account"), HasPassword: true, Sessions: sessions(), FactorSince: new(before(time.Hour)), CodesLeft: 9, Codes: []string{"aaaa-bbbb-cccc-dddd"}},
 		"tokens":              tokensMade(),
 		"tokens-none":         web.TokensPage{Frame: frame("/tokens"), Roles: store.Roles, Form: web.TokenForm{Role: store.RoleViewer}},
