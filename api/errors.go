@@ -143,7 +143,7 @@ func (s *Server) answerProblem(c echo.Context, p *problem) error {
 		h.Set("Retry-After", strconv.Itoa(int(max(1, p.retryAfter.Round(time.Second)/time.Second))))
 	}
 	if s.wantsPage(c) {
-		return s.pageError(c, p.Status, p.Title, p.Detail)
+		return s.pageError(c, p)
 	}
 	return answer(c, p.Status, "application/problem+json", p)
 }

@@ -101,8 +101,8 @@ func pageEnd(q *query) error {
 }
 
 // pageError answers with a page that says what went wrong.
-func (s *Server) pageError(c echo.Context, status int, title, detail string) error {
-	return s.render(c, status, web.ErrorPage{Frame: s.frame(c, ""), Status: status, Title: title, Detail: detail})
+func (s *Server) pageError(c echo.Context, p *problem) error {
+	return s.render(c, p.Status, web.ErrorPage{Frame: s.frame(c, ""), Status: p.Status, Title: p.Title, Detail: p.Detail, Mistakes: p.Errors})
 }
 
 // static answers with a file that belongs to the pages.

@@ -116,15 +116,23 @@ func (l Language) ago(now, t time.Time) string {
 	if d < time.Second {
 		return l.say("just now")
 	}
-	return l.say("%s ago", Duration(d))
+	return l.away(d, "%s ago", "%d days ago")
 }
 
 // until says how far after now t is, or how long ago when it has passed.
 func (l Language) until(now, t time.Time) string {
 	if t.Before(now) {
-		return l.say("%s ago", Duration(now.Sub(t)))
+		return l.away(now.Sub(t), "%s ago", "%d days ago")
 	}
-	return l.say("in %s", Duration(t.Sub(now)))
+	return l.away(t.Sub(now), "in %s", "in %d days")
+}
+
+// away says how far off something is, by a sentence for any length of time and one for days alone, which many languages inflect.
+func (l Language) away(d time.Duration, sentence, days string) string {
+	if n := int(d.Round(time.Second) / (24 * time.Hour)); n >= 7 {
+		return l.say(days, n)
+	}
+	return l.say(sentence, Duration(d))
 }
 
 // lasting writes a duration in words, in its two largest units: "12 s", "4 min 10 s", "3 h 20 min", "2 days 4 h". times.js does the

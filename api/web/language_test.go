@@ -3,8 +3,11 @@ package web
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/text/language"
+
+	"github.com/rollcallhq/rollcall/store"
 )
 
 func TestSentencesAreSaidInTheirLanguage(t *testing.T) {
@@ -39,12 +42,47 @@ func TestALanguageIsChosenByTheReaderOrTheBrowser(t *testing.T) {
 	for _, tt := range []struct{ chosen, accepted, want string }{
 		{"", "", "en"},
 		{"en", "de", "en"},
+		{"de", "en", "de"},
+		{"", "de", "de"},
+		{"", "de-AT,de;q=0.9,en;q=0.8", "de"},
+		{"", "fr, en;q=0.5, de;q=0.2", "en"},
 		{"xx-none-such", "", "en"},
 		{"", "\xff\x00;q=9,,,", "en"},
 		{"../../etc", "zh-Hant-TW, en;q=0.1", "en"},
 	} {
 		if got := ChooseLanguage(tt.chosen, tt.accepted); got != tt.want {
 			t.Errorf("ChooseLanguage(%q, %q) = %q, want %q", tt.chosen, tt.accepted, got, tt.want)
+		}
+	}
+}
+
+func TestTimesAndNumbersAreWrittenInTheLanguage(t *testing.T) {
+	de := languageOf("de")
+	at := time.Date(2026, 3, 2, 15, 4, 5, 0, time.UTC)
+	uptime := 99.936
+	for _, tt := range []struct{ got, want string }{
+		{de.stamp(at), "2. März 2026, 15:04:05 UTC"},
+		{de.stamp(time.Time{}), "nie"},
+		{de.day(at), "2. März 2026"},
+		{de.date(at), "2. März"},
+		{de.ago(at, at), "gerade eben"},
+		{de.ago(at, at.Add(-3*time.Minute)), "vor 3 Min."},
+		{de.ago(at, at.Add(-100*time.Hour)), "vor 4 Tg. 4 Std."},
+		{de.ago(at, at.Add(-9*24*time.Hour)), "vor 9 Tagen"},
+		{de.until(at, at.Add(9*24*time.Hour)), "in 9 Tagen"},
+		{de.lasting(4*time.Minute + 10*time.Second), "4 Min. 10 s"},
+		{de.latency(1240 * time.Millisecond), "1,24 s"},
+		{de.latency(40 * time.Microsecond), "<0,1 ms"},
+		{de.percent(&uptime), "99,93 %"},
+		{de.coverage(41.9), "zu 41 % gemessen"},
+		{de.size(18440), "18,4 kB"},
+		{de.yesNo(true), "ja"},
+		{de.tagOf(store.StatusDown).Word, "Ausgefallen"},
+		{Say("%s: %s", Slot{Begin: at, Hour: true}.When(), List{Say("%d incidents", 1), Latency(time.Second)}).In("de"), "2. März, 15:04 UTC: 1 Vorfall, 1,00 s"},
+		{Say("%s ago", time.Minute).In("de"), "vor 1 Min."},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("got %q, want %q", tt.got, tt.want)
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package web
 
+import "github.com/rollcallhq/rollcall/probe"
+
 // LoginPage asks who is there.
 type LoginPage struct {
 	Frame
@@ -31,6 +33,7 @@ type ErrorPage struct {
 	Frame
 	Status        int
 	Title, Detail string
+	Mistakes      []probe.Problem // what Detail consists of; empty where it stands for itself
 }
 
 func (ErrorPage) template() string { return "error" }

@@ -25,7 +25,9 @@ function local(at, now) {
 // The same words as the server's.
 function ago(ms) {
   if (ms < 1000) return say("just now");
-  return say("%s ago", lasting(Math.round(ms / 1000)));
+  const seconds = Math.round(ms / 1000), days = Math.floor(seconds / 86400);
+  if (days >= 7) return say("%d days ago", days);
+  return say("%s ago", lasting(seconds));
 }
 
 function lasting(s) {
