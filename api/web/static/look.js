@@ -80,6 +80,7 @@ function turn(page, address, main, enhance) {
   const content = fresh.querySelector("main");
   if (!content) throw new Error("no page");
   if (address !== location.href) history.pushState(null, "", address);
+  shown = place();
   const first = content.querySelector("[autofocus]");
   first?.removeAttribute("autofocus"); // browsers heed it while a page loads, and complain of it later
   main.replaceChildren(...content.childNodes);
@@ -89,4 +90,7 @@ function turn(page, address, main, enhance) {
   main.querySelector(".tested, .problems")?.scrollIntoView({ block: "start" });
 }
 
-addEventListener("popstate", () => location.reload());
+// Browsers tell of a step within the page as well, such as to a mistake in the list of them: it needs no other page.
+const place = () => location.pathname + location.search;
+let shown = place();
+addEventListener("popstate", () => { if (place() !== shown) location.reload(); });
