@@ -11,10 +11,11 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// kept are answers of the database that everybody is given alike, for a short time: however many look at the status page, the
-// database is asked once in so long, and for one thing once at a time. Whoever is given an answer changes nothing in it.
+// kept are answers of the database that everybody is given alike, for a short time: however many look at a page, the database is
+// asked once in so long, and for one thing once at a time. Whoever is given an answer changes nothing in it.
 type kept struct {
 	span    time.Duration // for which an answer is good; zero: nothing is kept
+	most    int           // answers: they bound the memory that those who look at many pages can make us spend
 	flights singleflight.Group
 
 	mu      sync.Mutex
@@ -27,10 +28,15 @@ type keptAnswer struct {
 	asked time.Time
 }
 
-// maxKept bounds the memory that those who look at many pages can make us spend, at some ten MiB.
-const maxKept = 200
+// How many answers are kept: some ten MiB of what the public is told, and as much of the index of ten thousand endpoints.
+const (
+	maxKept  = 200
+	maxLines = 8
+)
 
-func newKept(span time.Duration) *kept { return &kept{span: span, answers: map[string]keptAnswer{}} }
+func newKept(span time.Duration, most int) *kept {
+	return &kept{span: span, most: most, answers: map[string]keptAnswer{}}
+}
 
 // keep returns the answer by a name: one that is kept, or what load returns, which is then kept unless it failed. load outlives
 // whoever asked first, for others wait for it too.
@@ -82,7 +88,7 @@ func (k *kept) put(name string, era int, answer keptAnswer) {
 	if era != k.era {
 		return
 	}
-	if len(k.answers) >= maxKept {
+	if len(k.answers) >= k.most {
 		k.makeRoomLocked()
 	}
 	k.answers[name] = answer
@@ -96,7 +102,7 @@ func (k *kept) makeRoomLocked() {
 		}
 	}
 	for name := range k.answers {
-		if len(k.answers) <= maxKept*9/10 {
+		if len(k.answers) <= k.most*9/10 {
 			return
 		}
 		delete(k.answers, name)

@@ -40,6 +40,11 @@ func (d *counted) Endpoints(ctx context.Context, f store.EndpointFilter) (store.
 	return d.Store.Endpoints(ctx, f)
 }
 
+func (d *counted) Index(ctx context.Context, f store.EndpointFilter, checks bool) ([]store.Line, error) {
+	d.count("index")
+	return d.Store.Index(ctx, f, checks)
+}
+
 func (d *counted) Endpoint(ctx context.Context, slug string) (store.Overview, error) {
 	d.count("endpoint")
 	return d.Store.Endpoint(ctx, slug)

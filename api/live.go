@@ -68,6 +68,7 @@ type live struct {
 	seen     map[string]signal // by slug
 	entry    string
 	entryAt  uint64 // the turn in which another entry was found
+	newsAt   uint64 // the turn in which another entry or status was found
 }
 
 // signal is what was last seen of an endpoint, and in which turns it changed.
@@ -321,7 +322,7 @@ func (l *live) look(ctx context.Context, r reader) {
 func (l *live) note(sight store.Sight) {
 	l.turn++
 	if sight.LastEntry != l.entry {
-		l.entry, l.entryAt = sight.LastEntry, l.turn
+		l.entry, l.entryAt, l.newsAt = sight.LastEntry, l.turn, l.turn
 	}
 	for _, now := range sight.Sightings {
 		if l.watched[now.Slug] == 0 {
@@ -330,13 +331,20 @@ func (l *live) note(sight store.Sight) {
 		before := l.seen[now.Slug]
 		s := signal{now, before.statusAt, before.checkAt, true}
 		if !before.known || before.sighting.Status != now.Status || !before.sighting.Since.Equal(now.Since) {
-			s.statusAt = l.turn
+			s.statusAt, l.newsAt = l.turn, l.turn
 		}
 		if !before.known || !before.sighting.CheckedAt.Equal(now.CheckedAt) {
 			s.checkAt = l.turn
 		}
 		l.seen[now.Slug] = s
 	}
+}
+
+// news names the latest change that a viewer was told of.
+func (l *live) news() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.newsAt
 }
 
 // since returns what has changed of those endpoints after a turn that are shown, and the present one. A stranger hears of their

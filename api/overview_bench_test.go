@@ -159,6 +159,7 @@ func overviewOf(b *testing.B, db store.Store) (http.Handler, *http.Cookie) {
 		Period:      everyPeriod,
 		TestChannel: func(context.Context, store.Channel) error { return nil },
 		Backlog:     func() int { return 0 },
+		KeepPublic:  5 * time.Second, // as the service does
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"net/http"
@@ -69,7 +70,7 @@ func readOverview(c echo.Context) (web.OverviewFilter, int, error) {
 func (s *Server) overview(c echo.Context, status int, page web.OverviewPage) error {
 	ctx, f := c.Request().Context(), page.Filter
 	checks := f.Order == web.OrderLatency || f.Order == web.OrderChecked || f.Group == web.GroupKind
-	lines, err := s.cfg.Store.Index(ctx, store.EndpointFilter{
+	lines, err := s.index(ctx, store.EndpointFilter{
 		Status: store.Status(f.Status), Tag: f.Tag, Query: f.Query, Kind: probe.Kind(f.Kind), Location: f.Location,
 	}, checks)
 	if err != nil {
@@ -100,6 +101,17 @@ func (s *Server) overview(c echo.Context, status int, page web.OverviewPage) err
 	page.Attention, page.Rest = rowsOf(troubled, rows), rowsOf(rest, rows)
 	page.Groups = groupRows(rest, rows, groups, f)
 	return s.render(c, status, page)
+}
+
+// keepLines is for how long the index is kept, at most.
+const keepLines = time.Second
+
+// index returns what store.Store.Index does, a moment old at most, and no older than what a viewer was last told of. Callers change
+// nothing in it.
+func (s *Server) index(ctx context.Context, f store.EndpointFilter, checks bool) ([]store.Line, error) {
+	return keep(ctx, s.lines, fmt.Sprintf("%d %t %+v", s.live.news(), checks, f), func(ctx context.Context) ([]store.Line, error) {
+		return s.cfg.Store.Index(ctx, f, checks)
+	})
 }
 
 func talliesOf(lines []store.Line) map[store.Status]int {
@@ -167,7 +179,7 @@ func frequentTags(lines []store.Line) []string {
 // apart splits what asks for attention, the worst and latest first, from the rest. A list of one status is not split.
 func apart(lines []store.Line, f web.OverviewFilter) (troubled, rest []store.Line) {
 	if f.Status != "" {
-		return nil, lines
+		return nil, slices.Clone(lines)
 	}
 	for _, l := range lines {
 		if web.Troubling(l.Status) {

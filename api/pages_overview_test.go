@@ -4,19 +4,21 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rollcallhq/rollcall/api"
 	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
 
 // crowded is a site with four endpoints: two that are up, one that is down, one that is paused.
-func crowded(t *testing.T) *site {
-	s := newSite(t)
+func crowded(t *testing.T, change ...func(*api.Config)) *site {
+	s := newSite(t, change...)
 	s.setUp()
 	for _, e := range []struct{ name, tags string }{{"alpha", "prod, eu"}, {"beta", "dev"}, {"gamma", "prod"}, {"delta", ""}} {
 		s.mustRegister(with(endpointForm("save", "https://"+e.name+".example/mcp"), "name", e.name, "tags", e.tags))
@@ -44,6 +46,32 @@ func (p shown) names() []string {
 		}
 	}
 	return names
+}
+
+// However often the list is looked at, the database is asked for all of it but once a second; whoever changes something sees it.
+func TestTheListIsReadOnceForAllWhoLookAtIt(t *testing.T) {
+	d := &counted{asked: map[string]int{}}
+	s := crowded(t, func(c *api.Config) { d.Store = c.Store; c.Store, c.KeepPublic = d, 5*time.Second })
+	d.asked["index"] = 0
+	begun := time.Now()
+	const rounds = 10
+	for range rounds {
+		for _, sort := range []string{"latency", "checked"} { // of the same lines, in another order
+			if got := s.get("/?sort=" + sort).names(); len(got) != 4 {
+				t.Fatalf("the list by %s is %q", sort, got)
+			}
+		}
+	}
+	if spans := 2 + int(time.Since(begun)/time.Second); d.asked["index"] > spans {
+		t.Errorf("the index was read %d times, want %d at most", d.asked["index"], spans)
+	}
+	for _, act := range []struct{ action, want string }{{"resume", "pending"}, {"pause", "paused"}} {
+		s.get("/?status=" + act.want)
+		s.post("/endpoints", url.Values{"action": {act.action}, "e": {"delta"}, "back": {"/"}})
+		if got := s.get("/?status=" + act.want).names(); !slices.Contains(got, "delta") {
+			t.Errorf("after %s, these are %s: %q", act.action, act.want, got)
+		}
+	}
 }
 
 func TestTheListIsSortedFilteredAndGroupedAsAsked(t *testing.T) {

@@ -76,6 +76,9 @@ func (s *Server) routes() []route {
 		{get, "/api/v1/members", admin, s.listMembers, !page},
 		{patch, "/api/v1/members/:id", admin, s.patchMember, !page},
 		{del, "/api/v1/members/:id", admin, s.deleteMember, !page},
+		{get, "/api/v1/invitations", admin, s.listInvitations, !page},
+		{post, "/api/v1/invitations", admin, s.postInvitation, !page},
+		{del, "/api/v1/invitations/:id", admin, s.deleteInvitation, !page},
 		{get, "/api/v1/tokens", admin, s.listTokens, !page},
 		{post, "/api/v1/tokens", admin, s.postToken, !page},
 		{del, "/api/v1/tokens/:id", admin, s.deleteToken, !page},
@@ -220,10 +223,11 @@ func (s *Server) install() {
 	}
 }
 
-// changing has the public told of what a handler changes. Strangers change nothing that it is told of.
+// changing has everybody told of what a handler changes. Strangers change nothing that others are told of.
 func (s *Server) changing(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		defer s.kept.forget()
+		defer s.lines.forget()
 		return next(c)
 	}
 }

@@ -41,7 +41,8 @@ type Config struct {
 	// TrustedProxies are the addresses whose X-Forwarded-For is believed; none by default.
 	TrustedProxies []netip.Prefix
 
-	// KeepPublic is how long what the public is told may be kept before the database is asked again, 5 s at most. What this server
+	// KeepPublic is how long what the public is told may be kept before the database is asked again, 5 s at most, and the index of the
+	// overview, 1 s at most. What this server
 	// itself changes is told at once. Zero: nothing is kept.
 	KeepPublic time.Duration
 
@@ -118,6 +119,7 @@ type Server struct {
 	asking   *askLimits
 	live     *live
 	kept     *kept // of what the public is told
+	lines    *kept // of what the overview is made of
 	sites    sites
 	// sitePasswords bound how often somebody may try the password of a status page, and siteKey signs that it was right.
 	sitePasswords *logins
@@ -155,7 +157,8 @@ func New(cfg Config) (*Server, error) {
 		provider: newProvider(cfg.OIDC),
 		asking:   newAskLimits(),
 		live:     newLive(cfg.Store.Logins),
-		kept:     newKept(cfg.KeepPublic),
+		kept:     newKept(cfg.KeepPublic, maxKept),
+		lines:    newKept(min(cfg.KeepPublic, keepLines), maxLines),
 
 		sitePasswords: newLogins(),
 		siteKey:       newSiteKey(cfg.LinkKey),
