@@ -167,8 +167,6 @@ func (l Language) two(large string, n int64, small string, m int64) string {
 // Lasting writes a duration as the pages do in English.
 func Lasting(d time.Duration) string { return Duration(d).String() }
 
-func lasting(d time.Duration) string { return Lasting(d) }
-
 // latency writes a measured duration with three digits or so, which is all that it is worth.
 func (l Language) latency(d time.Duration) string {
 	return l.milliseconds(float64(d) / float64(time.Millisecond))
