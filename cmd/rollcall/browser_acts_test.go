@@ -27,6 +27,7 @@ func (p *person) makesStatusPage(who string) {
 	p.uploads("Logo", writePNG(p.t, 400))
 	p.turnedDown("Add it")
 	p.holds(bad)
+	p.followsMistake()
 	if value, beside := p.typed("Password"); value != "" || !strings.Contains(beside, "must have at least 8 characters") {
 		p.t.Errorf("of a password that is too short %q comes back, and beside it %q", value, beside)
 	}
@@ -50,6 +51,17 @@ func (p *person) makesStatusPage(who string) {
 	if width := evaluate[int](p, `document.querySelector("img.sitelogo").naturalWidth`); width != 40 {
 		p.t.Errorf("the logo is %d wide, want the one that was chosen last", width)
 	}
+}
+
+// followsMistake follows the first link in the list of mistakes, which leads to a field of the page as it stands.
+func (p *person) followsMistake() {
+	p.t.Helper()
+	p.marks()
+	p.do("follow a mistake to its field", p.hit(`//*[contains(@class,"problems")]//a`))
+	awaitWithin(p.t, personPatience, "the field of the mistake to be the target", func() bool {
+		return evaluate[bool](p, `document.querySelector(".problems a").hash === location.hash && document.querySelector(":target").matches("[aria-invalid=true]")`)
+	})
+	p.stayed()
 }
 
 // raisesAndActs opens an incident, and does with it what there is to do.
