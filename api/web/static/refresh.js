@@ -69,8 +69,9 @@ function busy(main) {
   return selection && !selection.isCollapsed && main.contains(selection.anchorNode);
 }
 
+// A box that a script has made says "on" where its default is empty: of boxes only the tick counts.
 function typed(el) {
-  return el.value !== el.defaultValue || el.checked !== el.defaultChecked;
+  return el.matches("[type=checkbox], [type=radio]") ? el.checked !== el.defaultChecked : el.value !== el.defaultValue;
 }
 
 function replace(main, page, enhance) {
