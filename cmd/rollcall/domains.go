@@ -25,18 +25,20 @@ type domains struct {
 	lookup func(ctx context.Context, name string) ([]string, error)
 }
 
-// errNoRecord means that an answer came, and that the record was not in it.
-var errNoRecord = errors.New("no record")
+// noRecord says what an answer had in place of the record: that it is not there is sure.
+type noRecord string
 
-// prove returns nil when the record of the domain of a page is there. Its error says in words what is there instead; it wraps
-// errNoRecord when that is sure, which no answer at all is not.
+func (n noRecord) Error() string { return string(n) }
+
+// prove returns nil when the record of the domain of a page is there. Its error says in words what is there instead; it is
+// a noRecord when that is sure, which no answer at all is not.
 func (d domains) prove(ctx context.Context, p store.StatusPage) error {
 	ctx, cancel := context.WithTimeout(ctx, domainPatience)
 	defer cancel()
 	name, want := p.DomainRecord()
 	records, err := d.lookup(ctx, name+".") // the dot keeps search domains out of it
 	if missing, ok := errors.AsType[*net.DNSError](err); ok && missing.IsNotFound {
-		return fmt.Errorf("has %w: there is no TXT record at %s", errNoRecord, name)
+		return noRecord("has no record: there is no TXT record at " + name)
 	}
 	if err != nil {
 		return fmt.Errorf("could not be looked up: the name servers for %s do not answer", name)
@@ -44,7 +46,7 @@ func (d domains) prove(ctx context.Context, p store.StatusPage) error {
 	if slices.ContainsFunc(records, func(r string) bool { return strings.TrimSpace(r) == want }) {
 		return nil
 	}
-	return fmt.Errorf("has %w like that: the TXT records at %s say something else", errNoRecord, name)
+	return noRecord(fmt.Sprintf("has no record like that: the TXT records at %s say something else", name))
 }
 
 // run has every domain looked at, by look, at once and then once more each period, until ctx ends: what became of a domain while
@@ -67,7 +69,7 @@ func (d domains) recheck(ctx context.Context) error {
 			continue
 		}
 		missing := d.prove(ctx, p)
-		if missing != nil && !errors.Is(missing, errNoRecord) {
+		if _, sure := errors.AsType[noRecord](missing); missing != nil && !sure {
 			continue
 		}
 		errs = append(errs, d.note(ctx, p, missing == nil))

@@ -140,7 +140,8 @@ func TestADomainIsProvenByItsRecordAndLostWithIt(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := d.prove(t.Context(), page); errors.Is(err, errNoRecord) != step.sure {
+		err := d.prove(t.Context(), page)
+		if _, sure := errors.AsType[noRecord](err); sure != step.sure {
 			t.Errorf("%s: %v, want it to be sure: %v", step.what, err, step.sure)
 		}
 		if err := d.recheck(t.Context()); err != nil {
