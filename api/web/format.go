@@ -164,9 +164,6 @@ func (l Language) two(large string, n int64, small string, m int64) string {
 	return l.say(large, n) + " " + l.say(small, m)
 }
 
-// Lasting writes a duration as the pages do in English.
-func Lasting(d time.Duration) string { return Duration(d).String() }
-
 // latency writes a measured duration with three digits or so, which is all that it is worth.
 func (l Language) latency(d time.Duration) string {
 	return l.milliseconds(float64(d) / float64(time.Millisecond))
@@ -252,12 +249,4 @@ func (l Language) yesNo(yes bool) string {
 		return l.say("yes")
 	}
 	return l.say("no")
-}
-
-// plural chooses the word that goes with n.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }

@@ -49,7 +49,7 @@ func TestDurationsAreWrittenInWords(t *testing.T) {
 		48 * time.Hour:                 "2 days",
 		40 * 24 * time.Hour:            "40 days",
 	} {
-		if got := Lasting(d); got != want {
+		if got := english.lasting(d); got != want {
 			t.Errorf("lasting(%s): got %q, want %q", d, got, want)
 		}
 	}

@@ -339,11 +339,11 @@ func (p OverviewPage) Heading() Said {
 	case p.Page > 1:
 		return Say("Endpoints, page %d", p.Page)
 	case down > 0 && more == 0:
-		return Say(plural(down, "%d endpoint is down", "%d endpoints are down"), down)
+		return Say("%d endpoints are down", down)
 	case down > 0:
-		return Say(plural(more, "%d down, %d more needs attention", "%d down, %d more need attention"), down, more)
+		return Say("%[2]d down, %[1]d more need attention", more, down)
 	case more > 0:
-		return Say(plural(more, "Nothing is down, %d needs attention", "Nothing is down, %d need attention"), more)
+		return Say("Nothing is down, %d need attention", more)
 	}
 	return p.calm()
 }

@@ -46,7 +46,7 @@ func TestNoPageHasWordsOutsideOfTheCatalogue(t *testing.T) {
 }
 
 // address is one of a host, a mailbox or a page.
-var address = regexp.MustCompile(`[\w-]+(?:[./@:]+[\w-]+)+`)
+var address = regexp.MustCompile(`[\w-]*(?:[./@:]+[\w-]+)+`)
 
 // without returns a text without others, where they stand in it as words.
 func without(text string, others []string) string {

@@ -109,13 +109,13 @@ var functions = template.FuncMap{
 	"machine":  machine,
 	"changed":  changed,
 	"grouped":  grouped,
-	"plural":   plural,
 	"rankTone": rankTone,
 	"fieldID":  FieldID,
 	"asOf":     asOf,
 	"halves":   halves,
 	"list":     func(s ...string) []string { return s },
 	"dict":     dict,
+	"unquoted": unquoted,
 }
 
 // dated hands a part of a page to a template of its own together with the page's time.

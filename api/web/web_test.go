@@ -76,8 +76,7 @@ func TestTheHeadingSaysHowThingsStand(t *testing.T) {
 		"Waiting for the first checks":      {Tallies: tallies{pending: 1}},
 		"Everything is paused":              {Tallies: tallies{paused: 1}},
 	} {
-		heading := page.Heading()
-		if got := fmt.Sprintf(heading.Key, heading.Args...); got != want {
+		if got := page.Heading().String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
