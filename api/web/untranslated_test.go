@@ -32,8 +32,14 @@ func TestNoPageHasWordsOutsideOfTheCatalogue(t *testing.T) {
 			textsOf(reflect.ValueOf(page), texts)
 			known := slices.DeleteFunc(slices.Collect(maps.Keys(texts)), func(text string) bool { return keys[text] != "" })
 			slices.SortFunc(known, func(a, b string) int { return len(b) - len(a) })
+			var sentences []string // of the sample, before addresses in them are cut out
+			for _, text := range known {
+				if strings.Contains(text, " ") {
+					sentences = append(sentences, text)
+				}
+			}
 			for _, left := range visible(t, b.String()) {
-				rest := without(address.ReplaceAllString(outside(left), " "), known)
+				rest := without(address.ReplaceAllString(without(outside(left), sentences), " "), known)
 				for _, word := range wordy.FindAllString(rest, -1) {
 					if !sameEverywhere[word] {
 						t.Errorf("%q stands in %q", word, clip(left))
