@@ -190,6 +190,7 @@ func sentencesOf(t *testing.T) map[string]string {
 	for _, tag := range tags {
 		all[tag.Word] = "words.go"
 	}
+	all["or"], all["and"] = "recognise.go", "recognise.go"
 	for _, key := range []string{"must be %s", "a time like 2026-11-21T08:00:00Z"} {
 		delete(all, key) // of JSON alone, and what it says is in the catalogues as a whole
 	}
@@ -375,11 +376,11 @@ func calledName(call *ast.CallExpr) string {
 	return ""
 }
 
-// said collects what is handed to Say.
+// said collects what is handed to Say, and to the function of a Language behind it.
 func (s source) said(all map[string]string) {
 	s.inspect(func(n ast.Node) {
 		call, ok := n.(*ast.CallExpr)
-		if !ok || calledName(call) != "Say" || len(call.Args) == 0 {
+		if !ok || calledName(call) != "Say" && calledName(call) != "say" || len(call.Args) == 0 {
 			return
 		}
 		if text, ok := s.text(call.Args[0]); ok {

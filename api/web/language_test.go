@@ -103,6 +103,8 @@ func TestASentenceMadeElsewhereIsRecognised(t *testing.T) {
 			"Wait %s before you try again.":          {text: "Warten Sie %s."},
 			"is slower than in %.1f %% of all cases": {text: "ist langsamer als in %.1f %% aller Fälle"},
 			"cannot be read: %w":                     {text: "ist nicht lesbar: %s"},
+			"must be one of %s":                      {text: "muss eines von %s sein"},
+			"or":                                     {text: "oder"},
 		}},
 	})
 	en, de := spoken[0], spoken[1]
@@ -124,6 +126,8 @@ func TestASentenceMadeElsewhereIsRecognised(t *testing.T) {
 		{"1m0s is longer than the 30s between two", "1m0s ist länger als die 30s dazwischen"},
 		{"is slower than in 12.5 % of all cases", "ist langsamer als in 12.5 % aller Fälle"},
 		{"cannot be read: is required\n%!s(x)", "ist nicht lesbar: is required\n%!s(x)"},
+		{"must be one of ws, wss or tcp", "muss eines von ws, wss oder tcp sein"},
+		{"must be one of this or that thing", "muss eines von this or that thing sein"},
 		{"a: b", "a: b"},
 		{"Wait 5m0s before you try again.", "Warten Sie 5m0s."},
 		{"%s: %s", "%s: %s"},

@@ -172,8 +172,16 @@ func (l Language) words(sentence any) string {
 	return text
 }
 
-// rephrased says the sentence of a form with other pieces. A number that chooses the plural has to be one.
+// choice is a piece that lists words, with one of two more between the last of them.
+var choice = regexp.MustCompile(`\A(\S+(?:, \S+)*) (or|and) (\S+)\z`)
+
+// rephrased says the sentence of a form with the pieces of the English one. A number that chooses the plural has to be one.
 func (l Language) rephrased(f form, args []any, english string) string {
+	for i, arg := range args {
+		if parts := choice.FindStringSubmatch(fmt.Sprint(arg)); parts != nil {
+			args[i] = piece(parts[1] + " " + l.say(parts[2]) + " " + parts[3])
+		}
+	}
 	if l.sentences[f.key].forms != nil {
 		text, ok := args[0].(piece)
 		n, err := strconv.Atoi(string(text))
