@@ -202,6 +202,7 @@ func (s *Server) routes() []route {
 		{get, "/tokens", admin, s.pageTokens, page},
 		{post, "/tokens", admin, s.doTokens, page},
 		{get, "/audit", admin, s.pageAudit, page},
+		{get, "/settings", admin, s.pageSettings, page},
 	}
 }
 

@@ -98,6 +98,8 @@ type Config struct {
 	ProveDomain func(ctx context.Context, p store.StatusPage) error
 	// OIDC is a provider of identities by which people may log in, beside passwords. Nil: there is none.
 	OIDC *OIDC
+	// Settings are those with which the service was started, for admins to look at.
+	Settings []Setting
 	// Backlog reports how many checks wait, in memory or in the spool, because the database is away.
 	Backlog func() int
 }

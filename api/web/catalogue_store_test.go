@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"go/ast"
 	"slices"
 	"strings"
@@ -58,6 +59,11 @@ func TestEveryCatalogueHasTheWordsOfOtherPackages(t *testing.T) {
 		"set", "changed", "removed",
 		string(store.ActorMember), string(store.ActorToken), string(store.ActorCommand), string(store.ActorSlack),
 	})
+	flags := usages(t)
+	if len(flags) < 20 {
+		t.Fatalf("read the flags %q", flags)
+	}
+	all = append(all, flags...)
 	for _, c := range catalogues[1:] {
 		for _, key := range all {
 			if _, ok := c.Sentences[key]; !ok && key != "" {
@@ -65,6 +71,41 @@ func TestEveryCatalogueHasTheWordsOfOtherPackages(t *testing.T) {
 			}
 		}
 	}
+}
+
+// usages returns what the flags of the service are for.
+func usages(t *testing.T) (texts []string) {
+	t.Helper()
+	s := sourceOf(t, "../../cmd/rollcall")
+	s.inspect(func(n ast.Node) {
+		f, ok := n.(*ast.FuncDecl)
+		if !ok || !slices.Contains([]string{"readConfig", "databaseFlag", "(o *oidcFlags) register"}, nameOf(f)) {
+			return
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && len(call.Args) >= 3 {
+				if method, ok := call.Fun.(*ast.SelectorExpr); ok && strings.HasSuffix(method.Sel.Name, "Var") {
+					if text, ok := s.text(call.Args[len(call.Args)-1]); ok {
+						texts = append(texts, text)
+					}
+				}
+			}
+			return true
+		})
+	})
+	return texts
+}
+
+// nameOf returns the name of a function, with its receiver.
+func nameOf(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return f.Name.Name
+	}
+	pointer, _ := f.Recv.List[0].Type.(*ast.StarExpr)
+	if pointer == nil {
+		return f.Name.Name
+	}
+	return fmt.Sprintf("(%s *%s) %s", f.Recv.List[0].Names[0], pointer.X, f.Name.Name)
 }
 
 // listOf returns the texts in a list that a package holds in a variable.

@@ -88,3 +88,15 @@ func audit() web.Page {
 		},
 	}
 }
+
+func settings() web.Page {
+	return web.SettingsPage{
+		Frame: frame("/settings"), Location: "fra", Since: before(time.Hour),
+		Rows: []web.SettingRow{
+			{Flag: "--database", Variable: "ROLLCALL_DATABASE", Usage: "`path` of a SQLite file, or a postgres:// URL", Hidden: true, Given: true, Origin: "environment"},
+			{Flag: "--listen", Variable: "ROLLCALL_LISTEN", Usage: "`address` to serve the dashboard and the API on", Value: "127.0.0.1:8080", Origin: "default"},
+			{Flag: "--smtp", Variable: "ROLLCALL_SMTP", Usage: "`URL`", Hidden: true, Origin: "default"},
+			{Flag: "--public-url", Variable: "ROLLCALL_PUBLIC_URL", Usage: "`URL` under which people reach this service, for links and cookies", Value: "https://<b>", Given: true, Origin: "flag"},
+		},
+	}
+}

@@ -41,6 +41,7 @@ type config struct {
 	logFormat      string
 	adminToken     string // from the environment only: a flag would show in the list of processes
 	linkKey        []byte // derived from the database's key
+	settings       []api.Setting
 }
 
 // Defaults that CONTRACT and README name.
@@ -97,6 +98,7 @@ func readConfig(args []string, std stdio) (config, error) {
 	if len(mistakes) > 0 {
 		return c, usageError{errors.Join(mistakes...)}
 	}
+	c.settings = fs.settings()
 	c.publicURL = strings.TrimRight(c.publicURL, "/")
 	c.spool = spoolPath(c.spool, c.database)
 	return c, nil

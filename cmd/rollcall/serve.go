@@ -187,6 +187,7 @@ func newService(ctx context.Context, c config, db store.Store, std stdio) (*serv
 		AdminToken:     c.adminToken,
 		TrustedProxies: []netip.Prefix(c.trustedProxies),
 		KeepPublic:     keepPublic,
+		Settings:       c.settings,
 		Probe: func(ctx context.Context, t probe.Target) probe.Result {
 			t.Peers = s.chains.peers(ctx, "", t)
 			return ask(ctx, t)
