@@ -88,7 +88,7 @@ func scopeOf(path string) store.Scope {
 		return store.ScopeChecks
 	case "notices":
 		return store.ScopeChannels
-	case "tokens", "audit", "members":
+	case "tokens", "audit", "members", "invitations":
 		return store.ScopeMembers
 	}
 	if part := store.Scope(noun); slices.Contains(store.Scopes, part) {

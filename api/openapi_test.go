@@ -303,6 +303,10 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	ask("GET", members, members, "", 200)
 	r.member("bob", store.RoleViewer)
 	ask("PATCH", members+"/"+r.user("bob").ID, members+"/{id}", `{"role": "editor", "disabled": true}`, 200)
+	const invitations = "/api/v1/invitations"
+	ask("POST", invitations, invitations, `{"name": "Eve", "role": "editor"}`, 201)
+	ask("POST", invitations, invitations, `{"member": "`+r.user("bob").ID+`"}`, 201)
+	ask("GET", invitations, invitations, "", 200)
 	ask("POST", tokens, tokens, `{"name": "ci", "role": "editor", "scopes": ["checks"], "expires_at": "`+at(time.Hour)+`"}`, 201)
 	ask("GET", tokens, tokens, "", 200)
 	ask("GET", "/api/v1/audit?noun=member", "/api/v1/audit", "", 200)

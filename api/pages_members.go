@@ -94,24 +94,21 @@ func (s *Server) invite(c echo.Context, i store.Invitation) error {
 
 // inviteToReset makes a link by which a member chooses another password.
 func (s *Server) inviteToReset(c echo.Context, id string) error {
-	u, err := s.cfg.Store.User(c.Request().Context(), id)
+	i, err := s.resetOf(c, id)
 	if err != nil {
 		return err
 	}
-	return s.makeLink(c, store.Invitation{UserID: u.ID, Name: u.Name, Role: u.Role, ExpiresAt: time.Now().Add(store.ResetLife)})
+	return s.makeLink(c, i)
 }
 
 func (s *Server) makeLink(c echo.Context, i store.Invitation) error {
-	var secret string
-	secret, i.Hash = store.NewSecret("")
-	i.Author = s.caller(c)
-	kept, err := s.cfg.Store.CreateInvitation(c.Request().Context(), i)
+	kept, link, err := s.keepInvitation(c, i)
 	if err != nil {
 		return s.membersProblem(c, err, web.InvitationForm{Name: i.Name, Role: i.Role})
 	}
 	return s.membersPage(c, http.StatusCreated, web.MembersPage{
 		Form: web.InvitationForm{Role: store.RoleViewer},
-		Link: &web.ShownLink{URL: s.baseURL(c) + "/join?token=" + secret, Name: kept.Name, Resets: !kept.Invites(), Until: kept.ExpiresAt},
+		Link: &web.ShownLink{URL: link, Name: kept.Name, Resets: !kept.Invites(), Until: kept.ExpiresAt},
 	})
 }
 

@@ -163,7 +163,7 @@ const (
 	ScopeMaintenance   Scope = "maintenance"
 	ScopeSubscriptions Scope = "subscriptions"
 	ScopePages         Scope = "pages"
-	ScopeMembers       Scope = "members" // tokens and the audit log as well
+	ScopeMembers       Scope = "members" // invitations, tokens and the audit log as well
 )
 
 // Scopes are all scopes.
