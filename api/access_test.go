@@ -56,6 +56,9 @@ viewer DELETE /api/v1/subscriptions/:id
 admin GET /api/v1/members
 admin PATCH /api/v1/members/:id
 admin DELETE /api/v1/members/:id
+admin GET /api/v1/invitations
+admin POST /api/v1/invitations
+admin DELETE /api/v1/invitations/:id
 admin GET /api/v1/tokens
 admin POST /api/v1/tokens
 admin DELETE /api/v1/tokens/:id
