@@ -21,11 +21,11 @@ import (
 
 // form is an English format that sentences are recognised by.
 type form struct {
-	key            string                // in the catalogue
-	prefix, suffix string                // the literal text at both ends, which sorts out most sentences cheaply
-	shape          func() *regexp.Regexp // made when it is first asked for
-	args           []int                 // of each piece that shape captures, from 0
-	literal        int                   // bytes of literal text: the more, the surer
+	key      string                // in the catalogue
+	literals []string              // the texts around the pieces, in their order, which sort out most sentences cheaply
+	shape    func() *regexp.Regexp // made when it is first asked for
+	args     []int                 // of each piece that shape captures, from 0
+	literal  int                   // bytes of literal text: the more, the surer
 }
 
 const (
@@ -52,9 +52,8 @@ func formOf(key, format string) (form, bool) {
 	var shape strings.Builder
 	shape.WriteString(`\A(?s:`)
 	end, next, letters, percent := 0, 0, 0, false
-	var literals []string
 	literal := func(text string) {
-		literals = append(literals, text)
+		f.literals = append(f.literals, text)
 		shape.WriteString(regexp.QuoteMeta(text))
 		f.literal += len(text)
 		for _, r := range text {
@@ -92,7 +91,6 @@ func formOf(key, format string) (form, bool) {
 		return form{}, false
 	}
 	shape.WriteString(`)\z`)
-	f.prefix, f.suffix = literals[0], literals[len(literals)-1]
 	f.shape = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(shape.String()) })
 	return f, true
 }
@@ -124,7 +122,7 @@ func formsOf(c, english catalogue) []form {
 
 // pieces takes a sentence apart; false when it was not made from the format.
 func (f form) pieces(sentence string) ([]any, bool) {
-	if len(sentence) < len(f.prefix)+len(f.suffix) || !strings.HasPrefix(sentence, f.prefix) || !strings.HasSuffix(sentence, f.suffix) {
+	if !f.mayBe(sentence) {
 		return nil, false
 	}
 	found := f.shape().FindStringSubmatch(sentence)
@@ -139,6 +137,22 @@ func (f form) pieces(sentence string) ([]any, bool) {
 		args[f.args[i]] = piece(text)
 	}
 	return args, true
+}
+
+// mayBe reports whether the literals stand in a sentence in their order, the first and the last at its ends.
+func (f form) mayBe(sentence string) bool {
+	first, last := f.literals[0], f.literals[len(f.literals)-1]
+	if !strings.HasPrefix(sentence, first) || !strings.HasSuffix(sentence, last) {
+		return false
+	}
+	for _, text := range f.literals {
+		at := strings.Index(sentence, text)
+		if at < 0 {
+			return false
+		}
+		sentence = sentence[at+len(text):]
+	}
+	return true
 }
 
 // piece is a part of a sentence that stays as it was written, whatever verb it is put in place of.
