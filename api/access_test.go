@@ -176,6 +176,7 @@ admin POST /members
 admin GET /tokens
 admin POST /tokens
 admin GET /audit
+admin GET /settings
 `
 
 // who is one of those who ask.

@@ -89,7 +89,7 @@ func audit() web.Page {
 	}
 }
 
-func settings() web.Page {
+func started() web.Page {
 	return web.SettingsPage{
 		Frame: frame("/settings"), Location: "fra", Since: before(time.Hour),
 		Rows: []web.SettingRow{

@@ -75,7 +75,7 @@ func samples() map[string]web.Page {
 		"tokens":              tokensMade(),
 		"tokens-none":         web.TokensPage{Frame: frame("/tokens"), Roles: store.Roles, Form: web.TokenForm{Role: store.RoleViewer}},
 		"audit":               audit(),
-		"settings":            settings(),
+		"settings":            started(),
 		"audit-none":          web.AuditPage{Frame: frame("/audit"), Author: "nobody"},
 		"login-provider":      web.LoginPage{Frame: web.Frame{Now: now}, Provider: "id.example", ProviderPath: "/login/oidc?next=%2F"},
 		"login":               web.LoginPage{Frame: web.Frame{Now: now, Version: "0.1.0"}},
