@@ -109,6 +109,9 @@ func (k *kept) makeRoomLocked() {
 	}
 }
 
+// asOf names an answer as of the latest change that viewers were told of: who asks because of it is not given an older one.
+func (s *Server) asOf(name string) string { return fmt.Sprint(name, " ", s.live.news()) }
+
 // forget has everything asked for anew: whoever changed something sees it at once.
 func (k *kept) forget() {
 	k.mu.Lock()

@@ -220,7 +220,7 @@ func (s *Server) pageStatusEndpoint(c echo.Context) error {
 
 func (s *Server) statusEndpoint(c echo.Context, slug string) error {
 	v := s.siteOf(c)
-	seen, err := keep(c.Request().Context(), s.kept, "endpoint "+v.keptAs()+" "+slug, func(ctx context.Context) (publicEndpointPast, error) {
+	seen, err := keep(c.Request().Context(), s.kept, s.asOf("endpoint "+v.keptAs()+" "+slug), func(ctx context.Context) (publicEndpointPast, error) {
 		return s.publicPast(ctx, v, slug)
 	})
 	if err != nil {

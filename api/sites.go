@@ -439,7 +439,7 @@ func (s *Server) shownOn(c echo.Context) (publicStatus, site, error) {
 		p, err := s.public(ctx)
 		return p, v, err
 	}
-	p, err := keep(ctx, s.kept, "page "+v.keptAs(), func(ctx context.Context) (publicStatus, error) { return s.publicOn(ctx, *v.page) })
+	p, err := keep(ctx, s.kept, s.asOf("page "+v.keptAs()), func(ctx context.Context) (publicStatus, error) { return s.publicOn(ctx, *v.page) })
 	return p, v, err
 }
 

@@ -46,7 +46,7 @@ func isShown(i store.Incident) bool { return i.Public && slices.Contains(publicK
 
 // public returns what the public is told.
 func (s *Server) public(ctx context.Context) (publicStatus, error) {
-	return keep(ctx, s.kept, "status", s.readPublic)
+	return keep(ctx, s.kept, s.asOf("status"), s.readPublic)
 }
 
 // readPublic collects what the public is told.
