@@ -21,7 +21,9 @@ export function countPicks(root) {
       for (const p of picks()) p.checked = all.checked;
       tell();
     });
-    head.replaceChildren(all);
+    const room = document.createElement("label"); // as large for a finger as those of the rows
+    room.append(all);
+    head.replaceChildren(room);
   }
   form.addEventListener("change", tell);
 }
