@@ -129,3 +129,10 @@ func OptionsForTest(data []byte) (first, again probe.Options, ok bool) {
 
 // GuestsForTest returns how many streams are open that are for somebody who is logged in, or has a token.
 func (s *Server) GuestsForTest() int { return len(s.live.present()) }
+
+// WatchedForTest returns how many endpoints streams are open for.
+func (s *Server) WatchedForTest() int {
+	s.live.mu.Lock()
+	defer s.live.mu.Unlock()
+	return len(s.live.watched)
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"net/http"
 	"slices"
@@ -110,23 +111,64 @@ func (s *Server) EndStreams() {
 }
 
 // liveEvents tells whoever is logged in of the endpoints in the query, as ?e=slug&e=slug.
-func (s *Server) liveEvents(c echo.Context) error { return s.stream(c, false) }
+func (s *Server) liveEvents(c echo.Context) error {
+	v := watcher{outlook: func(context.Context) (func(store.Endpoint) bool, bool) {
+		return func(store.Endpoint) bool { return true }, true
+	}}
+	if hash := loginOf(c); hash != nil {
+		g := s.live.admit(hash)
+		defer s.live.dismiss(g)
+		v.out = g.out
+	}
+	return s.stream(c, v, func(string) bool { return true })
+}
 
-// publicEvents tells anybody of the endpoints that the status page shows which the request is about: their status.
-func (s *Server) publicEvents(c echo.Context) error { return s.stream(c, true) }
+// publicEvents tells anybody of the endpoints in the query that the status page shows which the request is about: their status,
+// and what is told there of incidents.
+func (s *Server) publicEvents(c echo.Context) error {
+	p, _, err := s.shownOn(c)
+	if err != nil {
+		return err
+	}
+	v := watcher{public: true, outlook: s.outlookOf(c), heard: newsOf(p)}
+	v.news = func() (news, error) {
+		again(c)
+		defer unhurried(c)
+		p, _, err := s.shownOn(c)
+		return newsOf(p), err
+	}
+	return s.stream(c, v, func(slug string) bool { // names that a stranger makes up take nobody's room
+		return slices.ContainsFunc(p.endpoints, func(o store.Overview) bool { return o.Slug == slug })
+	})
+}
+
+// news is what strangers are told of incidents at a time.
+type news struct {
+	sum    uint64    // another one: something else is told
+	latest time.Time // when the latest of it happened
+	read   time.Time
+}
+
+func newsOf(p publicStatus) news {
+	n, h := news{read: p.now}, fnv.New64a()
+	for _, i := range p.incidents {
+		at := p.changed(i)
+		fmt.Fprintf(h, "%s %s %q %d\n", i.ID, i.Severity, i.Title, at.UnixMicro())
+		if at.After(n.latest) {
+			n.latest = at
+		}
+	}
+	n.sum = h.Sum64()
+	return n
+}
 
 // outlook says at any time of which endpoints a viewer is told; false when the viewer may listen no more.
 type outlook func(ctx context.Context) (shows func(store.Endpoint) bool, ok bool)
 
-// outlookOf returns what a viewer is told of: everything, or what the status page shows which the request is about.
-func (s *Server) outlookOf(c echo.Context, public bool) outlook {
+// outlookOf returns what strangers are told of on the status page that a request is about.
+func (s *Server) outlookOf(c echo.Context) outlook {
 	v := s.siteOf(c)
-	switch {
-	case !public:
-		return func(context.Context) (func(store.Endpoint) bool, bool) {
-			return func(store.Endpoint) bool { return true }, true
-		}
-	case v.page == nil:
+	if v.page == nil {
 		return func(context.Context) (func(store.Endpoint) bool, bool) {
 			return func(e store.Endpoint) bool { return e.Public }, true
 		}
@@ -140,38 +182,34 @@ func (s *Server) outlookOf(c echo.Context, public bool) outlook {
 		if page == nil || !page.Public() && !s.admitted(c, page) { // it is gone, or has another password
 			return nil, false
 		}
+		v.page = page
+		c.Set(keySite, v)
 		return page.Shows, true
 	}
 }
 
-func (s *Server) stream(c echo.Context, public bool) error {
+// stream serves a viewer who is told of those endpoints in the query that are known.
+func (s *Server) stream(c echo.Context, v watcher, known func(slug string) bool) error {
 	slugs := slices.Compact(slices.Sorted(slices.Values(c.QueryParams()["e"])))
-	slugs = slices.DeleteFunc(slugs, func(slug string) bool { return slug == "" || len(slug) > maxWatchedSlug || !isText(slug) })
+	slugs = slices.DeleteFunc(slugs, func(slug string) bool {
+		return slug == "" || len(slug) > maxWatchedSlug || !isText(slug) || !known(slug)
+	})
 	if len(slugs) > maxPerViewer {
 		slugs = slugs[:maxPerViewer]
 	}
 	source := ""
-	if public {
+	if v.public {
 		source = c.RealIP()
 	}
 	if err := s.live.enter(source, slugs); err != nil {
 		return err
 	}
 	defer s.live.leave(source, slugs)
-	var out <-chan struct{}
-	if hash := loginOf(c); !public && hash != nil {
-		g := s.live.admit(hash)
-		defer s.live.dismiss(g)
-		out = g.out
-	}
 	unhurried(c)
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentType, "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // a proxy that gathers answers would hold events back
-	v := watcher{
-		control: http.NewResponseController(c.Response()), w: c.Response(), public: public, out: out, outlook: s.outlookOf(c, public),
-		slugs: slugs, shown: shownAt(c.QueryParam("at")),
-	}
+	v.control, v.w, v.slugs, v.shown = http.NewResponseController(c.Response()), c.Response(), slugs, shownAt(c.QueryParam("at"))
 	return v.watch(c.Request().Context(), s.live, s.read)
 }
 
@@ -347,8 +385,8 @@ func (l *live) news() uint64 {
 	return l.newsAt
 }
 
-// since returns what has changed of those endpoints after a turn that are shown, and the present one. A stranger hears of their
-// status only.
+// since returns what has changed of those endpoints after a turn that are shown, and of any incident, and the present turn. A
+// stranger hears of their status only, and of incidents not before it is known that they are shown: see watcher.toldAnew.
 func (l *live) since(turn uint64, slugs []string, public bool, shows func(store.Endpoint) bool) (change, uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -361,7 +399,7 @@ func (l *live) since(turn uint64, slugs []string, public bool, shows func(store.
 		c.Status = c.Status || s.statusAt > turn
 		c.Checks = c.Checks || s.checkAt > turn && !public
 	}
-	c.Incidents = l.entryAt > turn && !public
+	c.Incidents = l.entryAt > turn
 	return c, l.turn
 }
 
@@ -385,6 +423,11 @@ type watcher struct {
 	outlook outlook
 	slugs   []string
 	shown   time.Time
+	// Of a stranger: what is told of incidents, what was told of them last, and since when that may be another thing; zero where
+	// it is not.
+	news  func() (news, error)
+	heard news
+	doubt time.Time
 }
 
 // watch sends events until the viewer leaves, may listen no more, is too slow, or has been served for long enough.
@@ -416,8 +459,14 @@ func (v *watcher) watch(ctx context.Context, l *live, r reader) error {
 			return nil
 		}
 		var c change
-		if c, turn = l.since(turn, v.slugs, v.public, shows); first {
+		c, turn = l.since(turn, v.slugs, v.public, shows)
+		told := v.public && v.toldAnew(c.Incidents)
+		if first {
 			c, first = l.after(v.shown, v.slugs, v.public, shows), false
+			told = told || v.heard.latest.After(v.shown.Add(-liveSlack)) // the page is older than what was heard first
+		}
+		if v.public {
+			c.Incidents = told
 		}
 		quiet += liveEvery
 		switch {
@@ -433,6 +482,24 @@ func (v *watcher) watch(ctx context.Context, l *live, r reader) error {
 			quiet = 0
 		}
 	}
+}
+
+// toldAnew reports whether strangers are told something else of incidents than this one has heard, once some incident has changed:
+// what is kept of the page may be older than that, and is looked at again then.
+func (v *watcher) toldAnew(changed bool) bool {
+	if changed {
+		v.doubt = time.Now()
+	}
+	if v.doubt.IsZero() {
+		return false
+	}
+	n, err := v.news()
+	if err != nil || !n.read.After(v.doubt) {
+		return false
+	}
+	anew := n.sum != v.heard.sum
+	v.heard, v.doubt = n, time.Time{}
+	return anew
 }
 
 func (v *watcher) expelled() bool {

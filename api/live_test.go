@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollcallhq/rollcall/api"
 	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
@@ -113,9 +114,7 @@ func TestStrangersHearTheStatusOfPublicEndpoints(t *testing.T) {
 	public := r.register(`{"url": "https://a.example", "name": "a", "public": true}`)
 	l := r.listen("/status/feed.events?e="+public+"&at=0", nobody)
 	r.seenFrom(public, "default", probe.Result{Verdict: probe.Down, Failure: &probe.Failure{Class: probe.ClassTimeout}})
-	if data := l.next(); data != `{"status":true,"checks":false,"incidents":false}` {
-		t.Errorf("heard %s", data)
-	}
+	l.wantStatus()
 }
 
 func TestStreamsFromOneAddressAreBounded(t *testing.T) {
@@ -236,11 +235,58 @@ func TestAStreamEndsWithALoginThatAnotherInstanceEnds(t *testing.T) {
 	}
 }
 
-// wantStatus fails unless the next event says no more than that a status has changed.
+// wantStatus fails unless the next event says that a status has changed, and nothing of checks.
 func (l *listener) wantStatus() {
 	l.t.Helper()
-	if data := l.next(); data != `{"status":true,"checks":false,"incidents":false}` {
+	if data := l.next(); !strings.HasPrefix(data, `{"status":true,"checks":false,`) {
 		l.t.Errorf("heard %q, want word of a status", data)
+	}
+}
+
+func TestStrangersHearWhatIsSaidToThem(t *testing.T) {
+	r := start(t, func(c *api.Config) { c.KeepPublic = 2 * time.Second })
+	r.register(`{"url": "https://a.example", "name": "shown"}`)
+	r.register(`{"url": "https://b.example", "name": "hidden"}`)
+	r.page(`{"slug": "acme", "name": "ACME", "sections": [{"endpoints": ["shown"]}]}`)
+	all, acme := r.listen("/status/feed.events", nobody), r.listen("/p/acme/feed.events", nobody)
+	announce := func(title, endpoints string) (path string) {
+		made := r.ask("POST", "/api/v1/incidents", `{"title": "`+title+`", "endpoints": [`+endpoints+`]}`).want(http.StatusCreated)
+		return "/api/v1/incidents/" + made.object()["id"].(string) + "/acts"
+	}
+	wantIncidents := func(what string, l *listener) {
+		t.Helper()
+		if data := l.next(); data != `{"status":false,"checks":false,"incidents":true}` {
+			t.Errorf("%s: heard %q, want word of an incident", what, data)
+		}
+	}
+	announce("Inside", `"hidden"`) // which nobody is told of
+	everywhere := announce("Everywhere", "")
+	wantIncidents("on the built-in page", all)
+	announce("There", `"shown"`)
+	wantIncidents("on its own page", acme)
+	r.ask("POST", everywhere, `{"act": "comment", "text": "Between us."}`).want(http.StatusOK)
+	r.ask("POST", everywhere, `{"act": "comment", "text": "To everybody.", "public": true}`).want(http.StatusOK)
+	wantIncidents("on the built-in page, once something was said", all)
+	time.AfterFunc(4*time.Second, func() { r.api.EndStreams() })
+	all.wantSilence()
+	acme.wantSilence()
+}
+
+// wantSilence fails if anything is heard before the stream ends.
+func (l *listener) wantSilence() {
+	l.t.Helper()
+	for data := l.next(); data != ""; data = l.next() {
+		l.t.Errorf("heard %s of what is not shown there", data)
+	}
+}
+
+func TestNamesThatAStrangerMakesUpTakeNoRoom(t *testing.T) {
+	r := start(t)
+	slug := r.register(`{"url": "https://a.example", "public": true}`)
+	r.register(`{"url": "https://b.example", "name": "private"}`)
+	r.listen("/status/feed.events?e=private&e=made-up&e="+slug, nobody)
+	if n := r.api.WatchedForTest(); n != 1 {
+		t.Errorf("%d endpoints are watched, want the public one", n)
 	}
 }
 
@@ -276,9 +322,7 @@ func TestAPageOfItsOwnHearsOfWhatItShows(t *testing.T) {
 	r.ask("PATCH", "/api/v1/endpoints/"+tagged, `{"tags": []}`).want(http.StatusOK)
 	r.seenFrom(tagged, "default", healthy())
 	time.AfterFunc(3*time.Second, func() { r.api.EndStreams() })
-	for data := byPath.next(); data != ""; data = byPath.next() {
-		t.Errorf("heard %s of what is not on the page", data)
-	}
+	byPath.wantSilence()
 }
 
 func TestThePasswordOfAPageIsThatOfItsStream(t *testing.T) {

@@ -50,7 +50,7 @@ func (t Telling) Notices(all []Listener) []Notice {
 func (t Telling) hears(l Listener) NoticeKind {
 	about, shown := t.about(l.Subscription)
 	switch {
-	case l.ConfirmedAt == nil || !shown && !(l.Heard && t.orphaned()):
+	case l.ConfirmedAt == nil, !shown && (!l.Heard || !t.orphaned()):
 		return ""
 	case t.Incident.ResolvedAt != nil:
 		if l.Heard {
