@@ -80,6 +80,7 @@ var doneWords = map[string]string{
 	"reopen":      "Opened again.",
 
 	"tried":   "Added, and the test message was accepted. Choose it in the settings of your endpoints.",
+	"told":    "Added, and the test message was accepted. This endpoint tells it of outages.",
 	"untried": "Added, but the test message did not arrive. Send another to see why.",
 
 	"added": "Added. Send a test to see whether it arrives, and choose it in the settings of your endpoints.",

@@ -20,7 +20,7 @@ func (s *Server) pageChannels(c echo.Context) error {
 	if !known {
 		spec = store.ChannelSpecs()[0]
 	}
-	return s.channelList(c, http.StatusOK, web.ChannelsPage{Form: s.channelForm(spec, store.Channel{})})
+	return s.channelList(c, http.StatusOK, web.ChannelsPage{Form: s.channelForm(spec, store.Channel{}), For: c.QueryParam("for")})
 }
 
 func (s *Server) channelList(c echo.Context, status int, page web.ChannelsPage) error {
@@ -29,6 +29,13 @@ func (s *Server) channelList(c echo.Context, status int, page web.ChannelsPage) 
 		return err
 	}
 	page.Frame, page.Nameless = s.frame(c, "/channels"), s.cfg.PublicURL == ""
+	if page.For != "" {
+		o, err := s.cfg.Store.Endpoint(c.Request().Context(), page.For)
+		if err != nil {
+			return err
+		}
+		page.For, page.ForName = o.Slug, o.Name
+	}
 	for _, channel := range channels {
 		page.Channels = append(page.Channels, channelRow(channel))
 	}

@@ -39,7 +39,7 @@ func (s *Server) pageEndpoint(c echo.Context) error {
 		return err
 	}
 	page := endpointPage(o)
-	page.Frame = s.frame(c, "/")
+	page.Frame, page.Fresh = s.frame(c, "/"), c.QueryParam("done") == "registered"
 	if places := placesOf(o); len(places) > 1 {
 		page.Places = placeRows(o, places)
 	}

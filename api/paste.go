@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -63,8 +64,13 @@ func (s *Server) doPaste(c echo.Context, f form) error {
 			spec = store.ChannelSpecs()[0]
 		}
 		return s.channelList(c, http.StatusUnprocessableEntity, web.ChannelsPage{
-			Form: s.channelForm(spec, store.Channel{}), Place: place, PasteProblem: words, PasteProblems: problems,
+			Form: s.channelForm(spec, store.Channel{}), For: f.text("for"), Place: place, PasteProblem: words, PasteProblems: problems,
 		})
+	}
+	if slug := f.text("for"); slug != "" {
+		if _, err := s.cfg.Store.Endpoint(c.Request().Context(), slug); err != nil {
+			return err
+		}
 	}
 	switch {
 	case !known:
@@ -88,11 +94,31 @@ func (s *Server) doPaste(c echo.Context, f form) error {
 		return err
 	}
 	outlast(c, maxProbe)
+	if slug := f.text("for"); slug != "" {
+		return s.doTell(c, slug, channel)
+	}
 	done := "tried"
 	if err := s.cfg.TestChannel(c.Request().Context(), channel); err != nil {
 		done = "untried" // its page says why, to whoever sends another
 	}
 	return seeOther(c, "/channels/"+channel.ID, done)
+}
+
+// doTell has an endpoint tell a channel that was just made, and sends a test there.
+func (s *Server) doTell(c echo.Context, slug string, channel store.Channel) error {
+	ctx := c.Request().Context()
+	o, err := s.cfg.Store.Endpoint(ctx, slug)
+	if err != nil {
+		return err
+	}
+	channels := append(slices.Clone(o.Channels), channel.ID)
+	if _, err := s.edit(ctx, slug, endpointInput{Channels: &channels}); err != nil {
+		return err
+	}
+	if err := s.cfg.TestChannel(ctx, channel); err != nil {
+		return seeOther(c, "/channels/"+channel.ID, "untried")
+	}
+	return seeOther(c, "/endpoints/"+o.Slug, "told")
 }
 
 // freeChannelName returns what a channel of a type is called that nobody has named.

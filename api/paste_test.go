@@ -63,3 +63,40 @@ func TestWhatIsPastedInVainIsNotRepeated(t *testing.T) {
 		}
 	}
 }
+
+// Whoever has just registered an endpoint is led to a channel for it, and to its badge.
+func TestAnEndpointTellsTheChannelThatIsPastedForIt(t *testing.T) {
+	s := newSite(t)
+	s.setUp()
+	s.mustRegister(with(endpointForm("save", "https://mcp.example/mcp"), "name", "Weather"))
+	fresh := s.get("/endpoints/weather?done=registered")
+	if fresh.link("/channels?for=weather") == "" || fresh.link("/endpoints/weather/badges") == "" {
+		t.Fatalf("the page does not lead on: %s", fresh.words())
+	}
+	form := s.get("/channels?for=weather")
+	if got := form.field("for"); got != "weather" || !strings.Contains(form.words(), "Weather tells it of outages.") {
+		t.Fatalf("the form is for %q: %s", got, form.words())
+	}
+	pasted := url.Values{"action": {"paste"}, "for": {"weather"}, "paste": {"hushed"}}
+	if got := s.post("/channels", pasted); got.status != http.StatusUnprocessableEntity || got.field("for") != "weather" {
+		t.Errorf("refused, the form is for %q: %d %s", got.field("for"), got.status, got.words())
+	}
+	pasted.Set("paste", "https://hooks.slack.com/services/T0/B0/hushed")
+	if got := s.post("/channels", pasted).header.Get("Location"); got != "/endpoints/weather?done=told" {
+		t.Errorf("led to %q", got)
+	}
+	o, err := s.store.Endpoint(t.Context(), "weather")
+	if err != nil || len(o.Channels) != 1 {
+		t.Fatalf("the endpoint tells %q: %v", o.Channels, err)
+	}
+	if again := s.get("/endpoints/weather?done=registered"); again.link("/channels?for=weather") != "" {
+		t.Error("one that tells a channel is led to another")
+	}
+	pasted.Set("for", "nobody")
+	if got := s.post("/channels", pasted); got.status != http.StatusNotFound {
+		t.Errorf("for an endpoint that is not there: status %d", got.status)
+	}
+	if channels, err := s.store.Channels(t.Context()); err != nil || len(channels) != 1 {
+		t.Errorf("channels are %v: %v", channels, err)
+	}
+}

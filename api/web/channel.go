@@ -15,6 +15,7 @@ type ChannelsPage struct {
 	Form     ChannelForm
 	Problems Problems
 	// What was pasted in place of a form, but for the secret itself.
+	For, ForName  string   // slug and name of the endpoint that is to tell the channel; empty: none
 	Place         string   // where a bot is to speak
 	PasteProblem  string   // why no channel was made of it
 	PasteProblems Problems // the same by the fields of Form, which is of the type it was taken for

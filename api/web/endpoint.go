@@ -25,6 +25,7 @@ type EndpointPage struct {
 	Confirming int            // checks in a row that disagree with Status
 	Pointing   store.Status   // where those checks point
 	Unsettled  *probe.Failure // what they found
+	Fresh      bool           // it was just registered
 	Open       *IncidentRow   // the incident about it that is open; nil when there is none
 
 	Checked time.Time // when the latest check began; zero when there was none

@@ -413,7 +413,7 @@ func endpointUp() web.EndpointPage {
 
 func endpointNew() web.EndpointPage {
 	return web.EndpointPage{
-		Frame: frame("/"), Slug: "fresh", Name: "Fresh", URL: "https://fresh.example/mcp", Kind: probe.KindAuto,
+		Frame: frame("/"), Fresh: true, Slug: "fresh", Name: "Fresh", URL: "https://fresh.example/mcp", Kind: probe.KindAuto,
 		History: web.History{Days: []web.Slot{{Begin: now.Truncate(24 * time.Hour)}}, Hours: hours()[:1]}, Latency: web.LatencyChart{Hourly: true, Buckets: []web.Bucket{{Begin: now.Truncate(time.Hour)}}}, Settings: web.Settings{Schedule: "@hourly", Timeout: 15 * time.Second, Failures: 1, Successes: 1}, Status: store.StatusPending, Windows: []web.Window{{Label: "24 hours"}, {Label: "7 days"}, {Label: "30 days"}, {Label: "90 days"}},
 	}
 }
