@@ -166,6 +166,18 @@ func categories(tag language.Tag) []string {
 	return found
 }
 
+// A language says how it writes days: with a layout for each of the two ways, and names for all of the months or none.
+func TestEveryCatalogueWritesDays(t *testing.T) {
+	for _, c := range catalogues[1:] {
+		if c.Name == "" || !strings.Contains(c.Dates.Day, "2006") || !strings.Contains(c.Dates.Short, "2") || strings.Contains(c.Dates.Short, "2006") {
+			t.Errorf("%s: has the name %q and writes days as %q and %q", c.Tag, c.Name, c.Dates.Day, c.Dates.Short)
+		}
+		if n := len(c.Dates.Months); n != 0 && n != 12 || slices.Contains(c.Dates.Months, "") {
+			t.Errorf("%s: has the months %q", c.Tag, c.Dates.Months)
+		}
+	}
+}
+
 // sentencesOf returns every sentence that pages show, and where each is said.
 func sentencesOf(t *testing.T) map[string]string {
 	t.Helper()
