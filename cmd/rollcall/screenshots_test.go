@@ -75,8 +75,8 @@ var gallery = map[string]string{
 	"register": "/endpoints/new", "endpoint-up": "/endpoints/weather", "endpoint-down": "/endpoints/billing", "edit": "/endpoints/weather/edit",
 	"incidents": "/incidents", "raise": "/incidents/new", "maintenance": "/maintenance", "plan": "/maintenance/new", "channels": "/channels",
 	"channels-slack": "/channels?type=slack", "subscriptions": "/subscriptions", "locations": "/locations", "status": "/status",
-	"status-endpoint": "/status/weather", "badges": "/endpoints/weather/badges", "nothing-here": "/nothing-here", "pages": "/pages",
-	"members": "/members", "tokens": "/tokens", "audit": "/audit", "account": "/account", "page-edit": "/pages/acme", "page-new": "/pages/new",
+	"status-endpoint": "/status/weather", "registered": "/endpoints/weather?done=registered", "badges": "/endpoints/weather/badges", "nothing-here": "/nothing-here", "pages": "/pages",
+	"members": "/members", "tokens": "/tokens", "audit": "/audit", "account": "/account", "settings": "/settings", "page-edit": "/pages/acme", "page-new": "/pages/new",
 }
 
 // visited are the pages that are looked at by somebody who is not logged in.
