@@ -125,6 +125,22 @@ func (p *person) changesMany(who string) {
 	}
 }
 
+// subscribesAsAnybody asks for mails on the status page, at an address that is none at first.
+func (p *person) subscribesAsAnybody(who string) {
+	p.t.Helper()
+	p.open("/status")
+	p.unfold("Subscribe")
+	p.tick("Everything on the status page")
+	p.enters(entry{"Address", "nobody", ""})
+	p.turnedDown("Subscribe")
+	p.mistaken("Address", "nobody", "must be one email address")
+	p.problemsLead("/status/subscribe")
+	p.enters(entry{"Address", who + "@example.net", ""})
+	p.tick("Everything on the status page")
+	p.press("Subscribe")
+	p.sees("Look at your mail")
+}
+
 // uploads chooses a file for the field with a label.
 func (p *person) uploads(label, path string) {
 	p.t.Helper()

@@ -63,6 +63,11 @@ func (b *beginner) setUp() {
 	b.t.Helper()
 	b.open(b.instance.setupLink())
 	b.fill("Name", "ada")
+	b.fill("Password", "short")
+	b.pressHere("Set up")
+	if !evaluate[bool](b.person, `document.activeElement.validity.tooShort`) {
+		b.t.Error("the browser does not hold a password back that is too short")
+	}
 	b.fill("Password", showcasePassword)
 	b.press("Set up")
 	b.sees("Nothing is watched yet", "Paste the URL of one")

@@ -49,6 +49,7 @@ func TestEachFormTakesWhatIsGoodAndSaysWhatIsBad(t *testing.T) {
 			p.makesStatusPage(who)
 			p.raisesAndActs(who)
 			p.changesMany(who)
+			p.subscribesAsAnybody(who)
 			p.leaves()
 		})
 	}
@@ -80,7 +81,7 @@ func (p *person) fillsIn(f form, who string) {
 		return
 	}
 	enter(f.good)
-	p.press(f.button)
+	p.sends(f.button)
 	for _, words := range f.then {
 		p.sees(named(words))
 	}

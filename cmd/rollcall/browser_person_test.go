@@ -108,6 +108,9 @@ func (p *person) answer(what string, step chromedp.Action[chromedp.Void]) int64 
 	if err != nil {
 		p.t.Fatalf("%s: %v\n%s", what, err, p.page())
 	}
+	if response == nil {
+		p.t.Fatalf("%s leads to no other page\n%s", what, p.page())
+	}
 	return response.Status
 }
 
@@ -135,10 +138,21 @@ func (p *person) pressHere(words string) {
 // turnedDown presses the button of a form, which comes back with what is wrong with it and with a status that says so.
 func (p *person) turnedDown(words string) {
 	p.t.Helper()
-	if status := p.answer("press "+words, p.hit(button(words))); status < 400 || status >= 500 {
+	if status := p.answer("press "+words, p.hit(sender(words))); status < 400 || status >= 500 {
 		p.t.Fatalf("%s: status %d, want it to be turned down\n%s", words, status, p.page())
 	}
 	p.refused++
+}
+
+// sends presses the button of a form that leads to another page.
+func (p *person) sends(words string) {
+	p.t.Helper()
+	p.leads("press "+words, p.hit(sender(words)))
+}
+
+// sender finds the button of a form by its words: a link to the form may have the same.
+func sender(words string) chromedp.Search {
+	return chromedp.Search(fmt.Sprintf(`//main//form//button[normalize-space()=%q][not(@aria-hidden)]`, words))
 }
 
 // button finds what can be pressed by its words.
