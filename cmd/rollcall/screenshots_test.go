@@ -147,6 +147,7 @@ func cookie(base, name, value string) chromedp.Action[chromedp.Void] {
 func (c camera) printed(path, name string) {
 	c.t.Helper()
 	c.do("open "+path, chromedp.Navigate(c.base+path))
+	c.size(1000, 800)
 	c.do("print "+path, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
 		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
 		return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"strings"
 
 	"github.com/rollcallhq/rollcall/api"
 )
@@ -12,6 +13,17 @@ var told = map[string]bool{
 	"listen": true, "location": true, "allow-private": true, "demo": true, "public-url": true, "concurrency": true, "per-host": true,
 	"per-location": true, "retention": true, "trusted-proxies": true, "log-format": true, "spool": true, "spool-limit": true,
 	"reference": true, "mail-from": true, "oidc-issuer": true, "oidc-client-id": true, "oidc-role": true, "oidc-domains": true,
+}
+
+// shortDuration leaves out the zeros with which package time ends a duration. It returns other values as they are.
+func shortDuration(value string) string {
+	if rest, ok := strings.CutSuffix(value, "m0s"); ok {
+		value = rest + "m"
+	}
+	if rest, ok := strings.CutSuffix(value, "h0m"); ok {
+		value = rest + "h"
+	}
+	return value
 }
 
 // settings returns how the service was asked to run: every flag, in the order of their names, and where its value came from.
@@ -28,7 +40,7 @@ func (f *flagSet) settings() []api.Setting {
 			s.Origin = api.OriginFlag
 		}
 		if told[fl.Name] {
-			s.Value = fl.Value.String()
+			s.Value = shortDuration(fl.Value.String())
 		} else {
 			s.Secret = true
 		}

@@ -33,7 +33,7 @@ func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 	}
 	for _, want := range []string{
 		"--heartbeat-url", "given, and not shown", "--oidc-client-secret", "not given", "alerts@example.com", "<bdi>7</bdi>", "by its flag",
-		"<bdi>77h0m0s</bdi>", "from the environment",
+		"<bdi>77h</bdi>", "from the environment",
 	} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("%q is not on the page", want)
