@@ -43,13 +43,19 @@ func (s *Server) listInvitations(c echo.Context) error {
 	return ok(c, list[Invitation]{Items: items})
 }
 
-// errBoundToken refuses to let somebody in who may do more than the token that asks.
+// errBoundToken refuses to let somebody do more than the token that asks may.
 var errBoundToken = fault(http.StatusForbidden, "Not allowed",
 	"This token is bound to parts of the API, and a member is bound to none: use one without scopes.")
 
+// isBound reports whether somebody asks by a token that is bound to parts of the API.
+func isBound(c echo.Context) bool {
+	by, isToken := c.Get(keyToken).(bearing)
+	return isToken && len(by.Scopes) > 0
+}
+
 // postInvitation makes a link by which somebody becomes a member, or chooses another password.
 func (s *Server) postInvitation(c echo.Context) error {
-	if by, isToken := c.Get(keyToken).(bearing); isToken && len(by.Scopes) > 0 {
+	if isBound(c) {
 		return errBoundToken
 	}
 	m, err := readBody(c)

@@ -90,5 +90,9 @@ func TestWhatAnInvitationCannotBe(t *testing.T) {
 	bound := r.tokenOf(store.RoleAdmin, store.ScopeMembers)
 	r.ask("POST", "/api/v1/invitations", `{"role": "admin"}`, bound).want(http.StatusForbidden).wantWords("use one without scopes")
 	r.get("/api/v1/invitations", bound).want(http.StatusOK)
+	r.member("carol", store.RoleViewer)
+	carol := "/api/v1/members/" + r.user("carol").ID
+	r.ask("PATCH", carol, `{"role": "admin"}`, bound).want(http.StatusForbidden).wantWords("use one without scopes")
+	r.ask("PATCH", carol, `{"disabled": true}`, bound).want(http.StatusOK)
 	r.ask("POST", "/api/v1/invitations", `{"role": "admin"}`, r.tokenOf(store.RoleAdmin)).want(http.StatusCreated)
 }

@@ -209,6 +209,9 @@ func (s *Server) stream(c echo.Context, v watcher, known func(slug string) bool)
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentType, "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // a proxy that gathers answers would hold events back
+	if c.Request().Method == http.MethodHead {
+		return c.NoContent(http.StatusOK)
+	}
 	v.control, v.w, v.slugs, v.shown = http.NewResponseController(c.Response()), c.Response(), slugs, shownAt(c.QueryParam("at"))
 	return v.watch(c.Request().Context(), s.live, s.read)
 }

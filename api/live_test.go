@@ -117,6 +117,17 @@ func TestStrangersHearTheStatusOfPublicEndpoints(t *testing.T) {
 	l.wantStatus()
 }
 
+// Whoever asks only how a stream would begin is answered at once.
+func TestTheHeadOfAStreamIsAllThereIs(t *testing.T) {
+	r := start(t)
+	for _, path := range []string{"/events", "/status/feed.events"} {
+		got := r.ask("HEAD", path, "").want(http.StatusOK)
+		if kind := got.header.Get("Content-Type"); kind != "text/event-stream" {
+			t.Errorf("%s is %q", path, kind)
+		}
+	}
+}
+
 func TestStreamsFromOneAddressAreBounded(t *testing.T) {
 	r := start(t)
 	const most = 30

@@ -49,6 +49,9 @@ func (s *Server) patchMember(c echo.Context) error {
 	role, disabled := m.text("role", ""), m.flag("disabled", false)
 	m.readOnly("id", "name", "has_password", "second_factor", "issuer", "created_at")
 	m.rest()
+	if role != nil && isBound(c) {
+		return errBoundToken
+	}
 	if len(*m.mistakes) > 0 {
 		return store.Invalid{Problems: *m.mistakes}
 	}
