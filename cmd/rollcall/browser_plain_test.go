@@ -36,6 +36,7 @@ func TestEverythingCanBeReadWithoutScripts(t *testing.T) {
 		"/members":       {"ada", "Invite somebody"},
 		"/tokens":        {"For a program"},
 		"/audit":         {"ada", "endpoint created: Weather"},
+		"/settings":      {"Settings"},
 		"/account":       {"Where you are logged in", "Second factor"},
 	}
 	p.open("/")
