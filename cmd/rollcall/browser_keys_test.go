@@ -19,6 +19,7 @@ func TestEverythingCanBeDoneWithAKeyboard(t *testing.T) {
 	i.call("POST", "/api/v1/endpoints", object{"name": "Billing", "url": "http://127.0.0.1:9/mcp", "confirm": object{"failures": 1}}, 201, nil)
 	i.await("the incident", func() bool { return len(i.incidents("billing")) == 1 })
 	p := newPerson(browser, t, i.url)
+	p.size(1280, 800)
 	p.prefer("light") // and nothing that moves
 	p.open("/login")
 	p.types("ada", kb.Tab, showcasePassword)
@@ -67,6 +68,7 @@ type focus struct {
 	Marked  bool   // by an outline, or the like
 	In      bool   // the window
 	Covered bool   // by something else
+	Above   string // what covers it
 	Tag     string
 }
 
@@ -80,12 +82,14 @@ func (p *person) focused() focus {
 		const name = (at.getAttribute("aria-label") || label || at.innerText || at.name || at.localName).trim();
 		const style = getComputedStyle(at), box = at.getBoundingClientRect();
 		const marked = (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0) || style.boxShadow !== "none";
-		const x = Math.min(Math.max(box.left + box.width / 2, 0), innerWidth - 1), y = Math.min(Math.max(box.top + box.height / 2, 0), innerHeight - 1);
-		const top = document.elementFromPoint(x, y);
+		const above = [...at.getClientRects()].map(line => document.elementFromPoint( // a link may be of several lines
+			Math.min(Math.max(line.left + line.width / 2, 0), innerWidth - 1), Math.min(Math.max(line.top + line.height / 2, 0), innerHeight - 1)));
+		const own = top => top && (at.contains(top) || top.contains(at) || [...at.labels ?? []].some(l => l.contains(top)));
 		return {
 			Name: name || at.localName, Marked: marked, Tag: at.outerHTML.slice(0, 200),
 			In: box.bottom > 0 && box.right > 0 && box.top < innerHeight && box.left < innerWidth && box.width > 0 && box.height > 0,
-			Covered: !(top && (at.contains(top) || top.contains(at) || [...at.labels ?? []].some(l => l.contains(top)))),
+			Covered: !above.some(own),
+			Above: above.map(e => e?.outerHTML.slice(0, 100)).join(" "),
 		};
 	})()`)
 }
@@ -94,7 +98,7 @@ func (p *person) focused() focus {
 func (p *person) seen(f focus) {
 	p.t.Helper()
 	if !f.Marked || !f.In || f.Covered {
-		p.t.Errorf("the focus is not seen: marked %t, in the window %t, covered %t: %s", f.Marked, f.In, f.Covered, f.Tag)
+		p.t.Errorf("the focus is not seen: marked %t, in the window %t, covered %t by %s: %s", f.Marked, f.In, f.Covered, f.Above, f.Tag)
 	}
 }
 
