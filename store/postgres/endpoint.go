@@ -185,7 +185,7 @@ func whereEndpoints(f store.EndpointFilter) (where, error) {
 		w.and(`e.name_key = ?`, store.Fold(store.CleanText(f.Name)))
 	}
 	if f.Kind != "" {
-		w.and(`(e.kind = ? OR e.kind = ? AND EXISTS (SELECT FROM places p WHERE p.endpoint_id = e.id AND p.evidence ->> 'kind' = ?))`,
+		w.and(`(e.kind = ? OR e.kind = ? AND e.id IN (SELECT p.endpoint_id FROM places p WHERE p.evidence ->> 'kind' = ?))`,
 			string(f.Kind), string(probe.KindAuto), string(f.Kind))
 	}
 	if f.Location != "" {

@@ -98,8 +98,9 @@ func newPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	if conn.RuntimeParams["application_name"] == "" {
 		conn.RuntimeParams["application_name"] = "rollcall"
 	}
-	if _, set := conn.RuntimeParams["statement_timeout"]; !set && !pooled(conn) {
-		conn.RuntimeParams["statement_timeout"] = strconv.FormatInt(statementTimeout.Milliseconds(), 10)
+	if !pooled(conn) {
+		set(conn, "statement_timeout", strconv.FormatInt(statementTimeout.Milliseconds(), 10))
+		set(conn, "jit", "off") // to compile a query takes longer than any of ours
 	}
 	config.AfterConnect = timesInUTC
 	pool, err := pgxpool.NewWithConfig(ctx, config)
@@ -107,6 +108,13 @@ func newPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
 		return nil, unreachable(conn, err)
 	}
 	return pool, nil
+}
+
+// set has the server give a connection a setting, unless the URL says otherwise.
+func set(conn *pgx.ConnConfig, name, value string) {
+	if _, said := conn.RuntimeParams[name]; !said {
+		conn.RuntimeParams[name] = value
+	}
 }
 
 // statementTimeout bounds a statement at the server, which goes on with one that its client gave up.

@@ -240,3 +240,30 @@ func TestADatabaseThatIsHalfCopiedIsNotOpened(t *testing.T) {
 		_ = db.Close()
 	}
 }
+
+// The server bounds our statements and compiles none, unless the URL has it otherwise.
+func TestConnectionsHaveSettings(t *testing.T) {
+	url := storetest.Postgres(t)
+	if _, _, err := postgres.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]map[string]string{
+		"":                              {"statement_timeout": "30s", "jit": "off", "application_name": "rollcall"},
+		"statement_timeout=7000&jit=on": {"statement_timeout": "7s", "jit": "on"},
+	} {
+		db := openStore(t, joinQuery(url, query))
+		for name, value := range want {
+			if got, err := db.Setting(t.Context(), name); got != value || err != nil {
+				t.Errorf("with %q, %s is %q, want %q; error %v", query, name, got, value, err)
+			}
+		}
+	}
+}
+
+// joinQuery adds parameters to the query of a URL.
+func joinQuery(url, query string) string {
+	if strings.Contains(url, "?") {
+		return url + "&" + query
+	}
+	return url + "?" + query
+}
