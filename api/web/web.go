@@ -115,6 +115,7 @@ var functions = template.FuncMap{
 	"halves":   halves,
 	"list":     func(s ...string) []string { return s },
 	"dict":     dict,
+	"after":    func(i int) int { return i + 1 }, // people count from one
 	"unquoted": unquoted,
 }
 

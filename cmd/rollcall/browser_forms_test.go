@@ -126,7 +126,7 @@ func forms(url string) []form {
 		bad: []entry{
 			{"URL", "ftp://example.com/mcp", "unsupported scheme"}, {"Name", strings.Repeat("n", 150), "longer than 100 characters"}, {"Kind", "jsonrpc", ""},
 			{"Method", "", "is required for kind jsonrpc"}, {"Params", "{", "need a request.method"},
-			{"Name of header 0", "Not A Header", "is not a header name"}, {"Value of header 0", "v", ""},
+			{"Name of header 1", "Not A Header", "is not a header name"}, {"Value of header 1", "v", ""},
 			{"Path", "$[", "is not a JSONPath"}, {"Equals", "{", "is not JSON"}, {"Matches", "(", "cannot be read as RE2"}, {"Expression", "1 +", "Syntax error"},
 			{"Which chain it must be", "ethereum", ""}, {"Tool", "ping", ""}, {"Arguments", "[", "is not JSON"},
 			{"CA certificates", "none", "holds no certificate"}, {"Client id", "us", ""}, {"Token URL", "token", "is not a URL like"},
@@ -139,7 +139,7 @@ func forms(url string) []form {
 		},
 		good: []entry{
 			{"URL", url, ""}, {"Name", "Search of §", ""}, {"Kind", "mcp", ""}, {"Params", "", ""},
-			{"Name of header 0", "X-Team", ""}, {"Path", "", ""}, {"Equals", "", ""}, {"Matches", "", ""}, {"Expression", "", ""},
+			{"Name of header 1", "X-Team", ""}, {"Path", "", ""}, {"Equals", "", ""}, {"Matches", "", ""}, {"Expression", "", ""},
 			{"Which chain it must be", "", ""}, {"Tool", "", ""}, {"Arguments", "", ""}, {"CA certificates", "", ""}, {"Client id", "", ""}, {"Token URL", "", ""},
 			{"Locations", "", ""}, {"Quorum", "", ""}, {"Schedule", "@every 30s", ""}, {"Timeout", "10s", ""}, {"Degraded over", "2s", ""},
 			{"Down after", "2", ""}, {"Up again after", "1", ""}, {"Check again after", "5s", ""}, {"Remind every", "1h", ""}, {"Unknown for", "30m", ""},

@@ -19,7 +19,6 @@ func TestEverythingCanBeDoneWithAKeyboard(t *testing.T) {
 	i.call("POST", "/api/v1/endpoints", object{"name": "Billing", "url": "http://127.0.0.1:9/mcp", "confirm": object{"failures": 1}}, 201, nil)
 	i.await("the incident", func() bool { return len(i.incidents("billing")) == 1 })
 	p := newPerson(browser, t, i.url)
-	p.size(1280, 800)
 	p.prefer("light") // and nothing that moves
 	p.open("/login")
 	p.types("ada", kb.Tab, showcasePassword)

@@ -178,7 +178,7 @@ type size struct {
 	width, height int64
 }
 
-var sizes = []size{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {"phone", "light", 360, 740}, {"phone-dark", "dark", 360, 740}}
+var sizes = []size{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {"phone", "light", 360, 740}, {"phone-dark", "dark", 360, 740}, {"tablet", "light", 768, 1024}}
 
 func (c camera) shoot(name string) {
 	c.t.Helper()
