@@ -149,7 +149,7 @@ func (w *walk) passed(shapes ...string) {
 
 var (
 	oneOfMany = regexp.MustCompile(`^/(endpoints|status)/e\d`)
-	ids       = regexp.MustCompile(`/[a-z]{2,3}_[0-9a-f]+|/[0-9]+`)
+	ids       = regexp.MustCompile(`/[a-z]{2,3}(_[0-9a-f]+)+|/[0-9]+`)
 )
 
 // shapeOf returns a path without what names one thing of many, and whether it is asked in some way of many.
@@ -165,6 +165,9 @@ func shapeOf(address string) string {
 	}
 	return path
 }
+
+// noPages are for programs, though links lead there.
+var noPages = []string{"/healthz", "/readyz", "/metrics"}
 
 // look opens a page, holds it against what all pages must be, and returns where its links lead.
 func (w *walk) look(path string) (links []string) {
@@ -190,7 +193,7 @@ func (w *walk) look(path string) (links []string) {
 	}
 	for _, link := range evaluate[[]string](w.person, `[...document.querySelectorAll("a[href]")].map(a => new URL(a.getAttribute("href"), location).href)`) {
 		u, err := url.Parse(link)
-		if err != nil || !strings.HasPrefix(link, w.base+"/") || strings.Contains(filepath.Base(u.Path), ".") {
+		if err != nil || !strings.HasPrefix(link, w.base+"/") || strings.Contains(filepath.Base(u.Path), ".") || slices.Contains(noPages, u.Path) {
 			continue // elsewhere, or no page
 		}
 		u.Fragment = ""
