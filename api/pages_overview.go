@@ -109,7 +109,7 @@ const keepLines = time.Second
 // index returns what store.Store.Index does, a moment old at most, and no older than what a viewer was last told of. Callers change
 // nothing in it.
 func (s *Server) index(ctx context.Context, f store.EndpointFilter, checks bool) ([]store.Line, error) {
-	return keep(ctx, s.lines, fmt.Sprintf("%d %t %+v", s.live.news(), checks, f), func(ctx context.Context) ([]store.Line, error) {
+	return keep(ctx, s.lines, s.asOf(fmt.Sprintf("%t %+v", checks, f)), func(ctx context.Context) ([]store.Line, error) {
 		return s.cfg.Store.Index(ctx, f, checks)
 	})
 }

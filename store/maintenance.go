@@ -52,9 +52,9 @@ func (m Maintenance) Validate(period func(schedule string) (time.Duration, error
 	}
 	switch {
 	case m.Schedule == "" && !m.EndsAt.After(m.StartsAt):
-		add("ends_at", "must be later than starts_at")
+		add("ends_at", "must be later than the start")
 	case m.Schedule == "" && m.EndsAt.Sub(m.StartsAt) > 365*24*time.Hour:
-		add("ends_at", "is more than a year after starts_at: pause the endpoints")
+		add("ends_at", "is more than a year after the start: pause the endpoints")
 	case m.Schedule == "" && m.Duration != 0:
 		add("duration", "goes with a schedule: without one, ends_at says how long it lasts")
 	case m.Schedule != "":
@@ -69,7 +69,7 @@ func (m Maintenance) Validate(period func(schedule string) (time.Duration, error
 			add("duration", "must be longer than zero and at most %s", maxDuration)
 		}
 		if !m.EndsAt.IsZero() && !m.EndsAt.After(m.StartsAt) {
-			add("ends_at", "must be later than starts_at")
+			add("ends_at", "must be later than the start")
 		}
 	}
 	if !m.All && len(m.Endpoints)+len(m.Tags) == 0 {

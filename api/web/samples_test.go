@@ -627,7 +627,7 @@ func planMistakes() web.MaintenanceFormPage {
 	p.Form = web.MaintenanceForm{Title: "Weekly restart", Text: "Short.", Recurs: true, StartsAt: "2026-11-21T04:00", EndsAt: "2026-11-20T04:00", Schedule: "@every 1h", Duration: "soon", All: true, Tags: "prod"}
 	p.Problems = web.Problems{
 		{Field: "title", Message: "is required"}, {Field: "text", Message: "is longer than 4000 characters"}, {Field: "starts_at", Message: "is required"},
-		{Field: "ends_at", Message: "must be later than starts_at"}, {Field: "schedule", Message: "must name times of day, not @every"},
+		{Field: "ends_at", Message: "must be later than the start"}, {Field: "schedule", Message: "must name times of day, not @every"},
 		{Field: "duration", Message: `must be a duration like "2h" or "30m"`}, {Field: "all", Message: "cannot be used together with endpoints or tags"},
 		{Field: "tags[0]", Message: "is empty, or begins or ends with white space"}, {Field: "endpoints", Message: "are required, or tags, or all"},
 	}
