@@ -38,8 +38,14 @@ func (s *Server) pageEndpoint(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	fresh := c.QueryParam("done") == "registered"
+	if fresh {
+		if o, err = s.awaitFirst(ctx, o); err != nil {
+			return err
+		}
+	}
 	page := endpointPage(o)
-	page.Frame, page.Fresh = s.frame(c, "/"), c.QueryParam("done") == "registered"
+	page.Frame, page.Fresh = s.frame(c, "/"), fresh
 	if places := placesOf(o); len(places) > 1 {
 		page.Places = placeRows(o, places)
 	}
@@ -60,6 +66,28 @@ func (s *Server) pageEndpoint(c echo.Context) error {
 		return err
 	}
 	return s.render(c, http.StatusOK, page)
+}
+
+// How long the page of an endpoint that was just registered waits for its first check, and how often it looks.
+const (
+	firstPatience = 800 * time.Millisecond
+	firstEvery    = 50 * time.Millisecond
+)
+
+// awaitFirst returns the endpoint with its first check, where that is kept soon: whoever registered it sees the result at once.
+func (s *Server) awaitFirst(ctx context.Context, o store.Overview) (store.Overview, error) {
+	for end := time.Now().Add(firstPatience); o.State.LastCheckAt.IsZero() && !o.Paused && time.Now().Before(end); {
+		select {
+		case <-ctx.Done():
+			return o, context.Cause(ctx)
+		case <-time.After(firstEvery):
+		}
+		var err error
+		if o, err = s.cfg.Store.Endpoint(ctx, o.Slug); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
 }
 
 // endpointPage is what the page shows of an endpoint and its state.

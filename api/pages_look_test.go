@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -169,5 +170,36 @@ func TestANameThatIsTakenIsNotProposed(t *testing.T) {
 	got := s.post("/endpoints/new", url.Values{"action": {"test"}, "short": {"yes"}, "url": {"https://mcp.example/mcp"}})
 	if got.field("name") != "" {
 		t.Errorf("the name is %q, want none", got.field("name"))
+	}
+}
+
+// tardy is a database in which a check is kept when an endpoint is read for the third time.
+type tardy struct {
+	store.Store
+
+	reads atomic.Int32
+	check func()
+}
+
+func (d *tardy) Endpoint(ctx context.Context, slug string) (store.Overview, error) {
+	if d.reads.Add(1) == 3 {
+		d.check()
+	}
+	return d.Store.Endpoint(ctx, slug)
+}
+
+func TestTheFirstResultIsOnThePageThatFollows(t *testing.T) {
+	d := &tardy{}
+	s := newSite(t, func(c *api.Config) { d.Store, c.Store = c.Store, d })
+	s.setUp()
+	s.mustRegister(with(endpointForm("save", "https://mcp.example/mcp"), "name", "Weather"))
+	d.check = func() {
+		if _, err := s.checkNow(t.Context(), "weather"); err != nil {
+			t.Errorf("checkNow: %v", err)
+		}
+	}
+	d.reads.Store(0)
+	if got := s.get("/endpoints/weather?done=registered"); !strings.Contains(got.words(), "Answers as it should") {
+		t.Errorf("the page says: %s", got.words())
 	}
 }
