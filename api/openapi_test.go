@@ -204,7 +204,7 @@ func (v validator) check(reply reply, schema map[string]any) {
 
 // A whole story is told over the API, and every answer is held against its description.
 func TestAnswersAreAsDescribed(t *testing.T) {
-	r := start(t, withObjectives, func(c *api.Config) { c.PreviewTemplate = func(text, _ string) (string, error) { return text, nil } })
+	r := start(t, withObjectives, withDomains("acme.example"), func(c *api.Config) { c.PreviewTemplate = func(text, _ string) (string, error) { return text, nil } })
 	d := readDescription(t)
 	v := validator{t, d.schemas()}
 	checked := map[string]bool{}
@@ -322,6 +322,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	ask("POST", pages, pages, `{"slug": "acme", "name": "ACME"}`, 409)
 	ask("POST", pages, pages, `{"name": ""}`, 422)
 	ask("PATCH", pages+"/acme", page, `{"accent": "#17604f", "text": null}`, 200)
+	ask("POST", pages+"/acme/check", page+"/check", "", 409)
+	ask("PATCH", pages+"/acme", page, `{"domain": "acme.example"}`, 200)
+	ask("POST", pages+"/acme/check", page+"/check", "", 200)
 	ask("GET", pages+"/acme", page, "", 200)
 	ask("GET", pages, pages, "", 200)
 	for _, part := range []string{"summary", "status", "components", "incidents"} {
