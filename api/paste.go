@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -107,18 +106,18 @@ func (s *Server) doPaste(c echo.Context, f form) error {
 // doTell has an endpoint tell a channel that was just made, and sends a test there.
 func (s *Server) doTell(c echo.Context, slug string, channel store.Channel) error {
 	ctx := c.Request().Context()
-	o, err := s.cfg.Store.Endpoint(ctx, slug)
+	e, err := s.cfg.Store.UpdateEndpoint(ctx, slug, func(e *store.Endpoint) error {
+		e.Channels = append(e.Channels, channel.ID)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	channels := append(slices.Clone(o.Channels), channel.ID)
-	if _, err := s.edit(ctx, slug, endpointInput{Channels: &channels}); err != nil {
-		return err
-	}
+	s.cfg.Changed(ctx, e.ID, e.Slug)
 	if err := s.cfg.TestChannel(ctx, channel); err != nil {
 		return seeOther(c, "/channels/"+channel.ID, "untried")
 	}
-	return seeOther(c, "/endpoints/"+o.Slug, "told")
+	return seeOther(c, "/endpoints/"+e.Slug, "told")
 }
 
 // freeChannelName returns what a channel of a type is called that nobody has named.
