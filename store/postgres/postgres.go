@@ -145,6 +145,9 @@ func unreachable(config *pgx.ConnConfig, err error) error {
 	if config.Password != "" {
 		text = strings.ReplaceAll(text, config.Password, "…")
 	}
+	if refused := (*pgconn.PgError)(nil); errors.As(err, &refused) && refused.Code == "08P01" && !pooled(config) {
+		text += ": a pooler stands in between; in transaction mode it wants default_query_exec_mode=exec in the URL"
+	}
 	return connectError{fmt.Sprintf("no connection to Postgres at %s:%d: %s", config.Host, config.Port, text), err}
 }
 
