@@ -103,8 +103,8 @@ var CopyTables = []CopyTable{
 	{Name: "users", Columns: columns(
 		texts("id", "name", "name_key", "password_hash", "role"), times("created_at", "disabled_at"), texts("issuer", "subject"))},
 	{Name: "subscriptions", Columns: columns(
-		texts("id", "user_id"), flags("everything"), lists("endpoints", "tags", "severities"), jsons("quiet"), blobs("address_hash"),
-		times("confirmed_at"), blobs("confirm_hash", "manage_hash"), times("created_at"))},
+		texts("id", "user_id", "page_id"), flags("everything"), lists("endpoints", "tags", "severities"), jsons("quiet"),
+		blobs("address_hash"), times("confirmed_at"), blobs("confirm_hash", "manage_hash"), times("created_at"))},
 	{Name: "sessions", Columns: columns(
 		blobs("token_hash"), texts("user_id"), times("created_at", "expires_at"), texts("address", "user_agent"), times("last_seen_at"))},
 	{Name: "invitations", Columns: columns(

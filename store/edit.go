@@ -219,7 +219,7 @@ func EditSubscription(s Subscription, change func(*Subscription) error, at time.
 	if err := change(&edited); err != nil {
 		return Subscription{}, err
 	}
-	edited.ID, edited.CreatedAt = s.ID, s.CreatedAt
+	edited.ID, edited.PageID, edited.CreatedAt = s.ID, s.PageID, s.CreatedAt
 	c, before := edited.Channel.tidy(), s.Channel
 	c.ID, c.CreatedAt, c.UpdatedAt, c.Broken, c.BrokenAt = s.ID, before.CreatedAt, before.UpdatedAt, before.Broken, before.BrokenAt
 	if !reflect.DeepEqual(c, before) {
@@ -238,7 +238,8 @@ func (s Subscription) check(mayCoverNothing bool) error {
 
 // tidy returns s as every database gives it back.
 func (s Subscription) tidy() Subscription {
-	s.UserID, s.Endpoints, s.Tags = CleanText(s.UserID), cleanTexts(s.Endpoints), cleanTexts(s.Tags)
+	s.UserID, s.PageID = CleanText(s.UserID), CleanText(s.PageID)
+	s.Endpoints, s.Tags = cleanTexts(s.Endpoints), cleanTexts(s.Tags)
 	if s.ConfirmedAt != nil {
 		at := Stamp(*s.ConfirmedAt)
 		s.ConfirmedAt = &at

@@ -57,9 +57,18 @@ type Delivery struct {
 	BehindUntil  time.Time
 	Channel      Channel
 	Subscription *Subscription // nil when Channel is one of the team's
+	Page         *StatusPage   // that Subscription is of, without its logo; nil where that is the built-in one
 	// Ref is what the channel answered to the opening notice of the same incident, empty when there was none: with a
 	// Slack bot, the message to update.
 	Ref string
+}
+
+// Knows reports whether whoever it is for may know of an endpoint: the team of all, others of what is on their status page.
+func (d Delivery) Knows(e Endpoint) bool {
+	if d.Subscription == nil || !d.Subscription.Public() {
+		return true
+	}
+	return Listener{Subscription: *d.Subscription, Page: d.Page}.shown(e)
 }
 
 // Settlement says how a delivery ended. Exactly one of Sent, Passed, Permanent and RetryAt says what is next.

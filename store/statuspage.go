@@ -70,6 +70,19 @@ func (p StatusPage) Choice() (ids, tags []string) {
 	return slices.Compact(ids), slices.Compact(tags)
 }
 
+// URL returns the address of the page, without a slash at its end: the root of its domain, once that is proven to be its own, or
+// else a path of publicURL, the address of the service; empty where that is empty.
+func (p StatusPage) URL(publicURL string) string {
+	scheme, _, known := strings.Cut(publicURL, "://")
+	switch {
+	case !known:
+		return ""
+	case p.Domain != "" && p.DomainProvenAt != nil:
+		return scheme + "://" + p.Domain
+	}
+	return publicURL + "/p/" + p.Slug
+}
+
 // Public reports whether everybody may see the page.
 func (p StatusPage) Public() bool { return p.PasswordHash == "" }
 

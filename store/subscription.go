@@ -13,8 +13,11 @@ import (
 type Subscription struct {
 	ID      string  // of its channel as well
 	Channel Channel // email, webhook or slack
-	// UserID is the member of the team; empty for one from the public, who hears public words about public endpoints only.
+	// UserID is the member of the team; empty for one from the public, who hears public words about what a status page shows.
 	UserID string
+	// PageID is the status page that one from the public is of: it is about what that page shows, whenever that is, and hears nothing
+	// else. Empty: the built-in page, which shows what is public. It never changes, and a page takes its subscriptions with it.
+	PageID string
 	// What it is about: all endpoints, or some by id or tag, and severities; nil means those that each endpoint tells.
 	All        bool
 	Endpoints  []string
@@ -106,6 +109,9 @@ func (s Subscription) validate(mayCoverNothing bool) error {
 	if !slices.Contains([]ChannelType{ChannelEmail, ChannelWebhook, ChannelSlack}, s.Channel.Type) {
 		add("type", "must be email, webhook or slack")
 	}
+	if s.PageID != "" && !s.Public() {
+		add("page", "is of those who subscribe on it, not of members")
+	}
 	if s.coversNothing() && !mayCoverNothing {
 		add("endpoints", "are required, or tags, or all")
 	}
@@ -132,7 +138,8 @@ func (s Subscription) validate(mayCoverNothing bool) error {
 type SubscriptionFilter struct {
 	UserID     string
 	PublicOnly bool
-	Address    string // an email address or a URL, as AddressHash compares them
+	PageID     *string // of the public on that page; "" is the built-in one
+	Address    string  // an email address or a URL, as AddressHash compares them
 	Since      time.Time
 	Limit      int
 	Cursor     string

@@ -129,6 +129,8 @@ func TestWhoOfThoseSubscribedHears(t *testing.T) {
 	private := store.Endpoint{ID: "ep_private", Tags: []string{"prod"}}
 	over := minutes(5)
 	member := func(s *store.Subscription) { s.UserID = "usr_a" }
+	pages := map[string]*store.StatusPage{"page_a": {ID: "page_a", Sections: []store.PageSection{{Endpoints: []string{private.ID}}}}}
+	onPage := func(s *store.Subscription) { s.PageID = "page_a" }
 	some := func(edit func(*store.Subscription)) func(*store.Subscription) {
 		return func(s *store.Subscription) { s.All = false; edit(s) }
 	}
@@ -177,9 +179,14 @@ func TestWhoOfThoseSubscribedHears(t *testing.T) {
 		"a location, to the public":  {with(func(w *store.Telling) { w.Incident.Kind, w.Endpoints = store.IncidentLocation, nil }), subscription(), "", ""},
 		"a location, to a member":    {with(func(w *store.Telling) { w.Incident.Kind, w.Endpoints = store.IncidentLocation, nil }), subscription(member), "opened", "updated"},
 		"everything, to one in case": {down, subscription(member), "opened", "updated"},
+		"on the page":                {hidden, subscription(onPage), "opened", "updated"},
+		"public, not on the page":    {down, subscription(onPage), "", ""},
+		"a part of the page":         {hidden, subscription(onPage, some(func(s *store.Subscription) { s.Endpoints = []string{"ep_private"} })), "opened", "updated"},
+		"by hand, on no page":        {manual, subscription(onPage), "", ""},
+		"on a page that is gone":     {hidden, subscription(func(s *store.Subscription) { s.PageID = "page_gone" }), "", ""},
 	} {
 		for i, want := range []store.NoticeKind{test.fresh, test.heard} {
-			notices := test.telling.Notices([]store.Listener{{Subscription: test.who, Heard: i == 1}})
+			notices := test.telling.Notices([]store.Listener{{Subscription: test.who, Page: pages[test.who.PageID], Heard: i == 1}})
 			var got store.NoticeKind
 			if len(notices) == 1 {
 				n := notices[0]

@@ -19,10 +19,20 @@ type Telling struct {
 	At      time.Time
 }
 
-// Listener is a subscription, and whether it has heard, or will, of the opening of an incident.
+// Listener is a subscription, the page that it is of (nil where that is the built-in one), and whether it has heard, or will, of the
+// opening of an incident.
 type Listener struct {
 	Subscription
+	Page  *StatusPage
 	Heard bool
+}
+
+// shown reports whether an endpoint is one that somebody from the public may know of: one on the page that they subscribed on.
+func (l Listener) shown(e Endpoint) bool {
+	if l.PageID == "" {
+		return e.Public
+	}
+	return l.Page != nil && l.Page.Shows(e)
 }
 
 // Notices returns one notice for each of the subscriptions that is to hear. Who heard that it began hears the rest, of whatever
@@ -48,7 +58,7 @@ func (t Telling) Notices(all []Listener) []Notice {
 
 // hears returns what a subscription hears, empty for nothing.
 func (t Telling) hears(l Listener) NoticeKind {
-	about, shown := t.about(l.Subscription)
+	about, shown := t.about(l)
 	switch {
 	case l.ConfirmedAt == nil, !shown && (!l.Heard || !t.orphaned()):
 		return ""
@@ -76,19 +86,20 @@ func (t Telling) orphaned() bool {
 	return t.Incident.Kind == IncidentManual && t.Incident.NamesEndpoints && len(t.Endpoints) == 0 && t.Kind == NoticeResolved
 }
 
-// about returns the endpoints that a subscription may know the incident is about, the zero one when it is about none, and whether
-// it may know of the incident at all.
-func (t Telling) about(s Subscription) ([]Endpoint, bool) {
+// about returns the endpoints that somebody may know the incident is about, the zero one when it is about none, and whether they
+// may know of the incident at all.
+func (t Telling) about(l Listener) ([]Endpoint, bool) {
 	about := t.Endpoints
 	switch t.Incident.Kind {
 	case IncidentExpiring, IncidentObjective, IncidentLocation:
-		if s.Public() {
+		if l.Public() {
 			return nil, false // no status page shows these
 		}
 	}
-	announced := t.Incident.Kind == IncidentManual && !t.Incident.NamesEndpoints && len(about) == 0 // of nothing: for everybody
-	if s.Public() && !announced {
-		about = slices.DeleteFunc(slices.Clone(about), func(e Endpoint) bool { return !e.Public })
+	// What is announced of nothing stands on the built-in page.
+	announced := l.PageID == "" && t.Incident.Kind == IncidentManual && !t.Incident.NamesEndpoints && len(about) == 0
+	if l.Public() && !announced {
+		about = slices.DeleteFunc(slices.Clone(about), func(e Endpoint) bool { return !l.shown(e) })
 		return about, len(about) > 0
 	}
 	if len(about) == 0 {

@@ -522,7 +522,8 @@ func callsOf(h *history, db *postgres.DB) []call {
 		{name: "SubscriptionByToken", do: func(ctx context.Context) error { return second(db.SubscriptionByToken(ctx, hash[:])) }},
 		{name: "Subscriptions", do: func(ctx context.Context) error {
 			for _, f := range []store.SubscriptionFilter{
-				{Limit: 10}, {PublicOnly: true, Limit: 10}, {UserID: h.user}, {Address: subscription.Address()}, {Since: now.Add(-10 * time.Hour)},
+				{Limit: 10}, {PublicOnly: true, Limit: 10}, {UserID: h.user}, {Address: subscription.Address()},
+				{PageID: new("")}, {Since: now.Add(-10 * time.Hour)},
 			} {
 				page, err := db.Subscriptions(ctx, f)
 				if err != nil || len(page.Items) == 0 {

@@ -268,6 +268,7 @@ type contents struct {
 	entries       map[string]store.Entry
 	endpoints     map[string]store.Endpoint
 	subscriptions map[string]store.Subscription
+	pages         map[string]store.StatusPage // of the subscriptions
 	dependents    map[string][]store.Endpoint // by the endpoint that they wait for
 	behindUntil   map[string]time.Time        // by incident
 }
@@ -283,7 +284,7 @@ func (db *DB) fillDeliveries(ctx context.Context, tx pgx.Tx, list []store.Delive
 	c := contents{
 		channels: map[string]store.Channel{}, refs: map[string]string{}, incidents: map[string]store.Incident{},
 		events: map[string]store.Event{}, entries: map[string]store.Entry{}, endpoints: map[string]store.Endpoint{},
-		subscriptions: map[string]store.Subscription{}, dependents: map[string][]store.Endpoint{}, behindUntil: map[string]time.Time{},
+		subscriptions: map[string]store.Subscription{}, pages: map[string]store.StatusPage{}, dependents: map[string][]store.Endpoint{}, behindUntil: map[string]time.Time{},
 	}
 	var batch pgx.Batch
 	batch.Queue(`SELECT `+channelColumns+` FROM channels c WHERE c.id = ANY ($1)`, channelIDs).
@@ -358,6 +359,11 @@ func (c *contents) readSubjects(batch *pgx.Batch, incidentIDs, eventIDs, entryID
 		Query(into(c.entries, func(e store.Entry) string { return e.ID }, scanEntry))
 	batch.Queue(`SELECT `+subscriptionColumns+` FROM subscriptions s WHERE s.id = ANY ($1)`, channelIDs).
 		Query(into(c.subscriptions, func(s store.Subscription) string { return s.ID }, scanBareSubscription))
+	batch.Queue(`
+		SELECT `+statusPageColumns+`, NULL::bytea
+		FROM status_pages p
+		WHERE p.id IN (SELECT s.page_id FROM subscriptions s WHERE s.id = ANY ($1))`, channelIDs).
+		Query(into(c.pages, func(p store.StatusPage) string { return p.ID }, scanStatusPage))
 }
 
 // readParents reads until when endpoints stood behind others that were down, and which endpoints wait for others.
@@ -384,7 +390,7 @@ func (c *contents) readParents(batch *pgx.Batch, incidentIDs []string, now time.
 		return err
 	})
 	batch.Queue(`
-		SELECT p.parent_id, d.name, d.public
+		SELECT p.parent_id, d.id, d.name, d.public, d.tags
 		FROM incidents i
 		JOIN endpoint_parents p ON p.parent_id = i.endpoint_id
 		JOIN endpoints d ON d.id = p.endpoint_id
@@ -394,7 +400,7 @@ func (c *contents) readParents(batch *pgx.Batch, incidentIDs []string, now time.
 		ORDER BY d.name_key`, incidentIDs).Query(func(rows pgx.Rows) error {
 		var parent string
 		var d store.Endpoint
-		_, err := pgx.ForEachRow(rows, []any{&parent, &d.Name, &d.Public}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&parent, &d.ID, &d.Name, &d.Public, &d.Tags}, func() error {
 			c.dependents[parent] = append(c.dependents[parent], d)
 			return nil
 		})
@@ -431,6 +437,9 @@ func (c *contents) fill(d *store.Delivery) {
 	if s, ok := c.subscriptions[d.Channel.ID]; ok {
 		s.Channel = d.Channel
 		d.Subscription = &s
+		if p, ok := c.pages[s.PageID]; ok {
+			d.Page = &p
+		}
 	}
 	if ev, ok := c.events[d.Notice.EventID]; ok {
 		d.Event, d.Endpoint = &ev, c.endpoints[ev.EndpointID]
@@ -443,7 +452,7 @@ func (c *contents) fill(d *store.Delivery) {
 		d.Entry = &e
 	}
 	for _, e := range c.dependents[d.Endpoint.ID] {
-		if d.Incident.Kind == store.IncidentEndpoint && (e.Public || d.Subscription == nil || !d.Subscription.Public()) {
+		if d.Incident.Kind == store.IncidentEndpoint && d.Knows(e) {
 			d.Dependents = append(d.Dependents, e.Name)
 		}
 	}

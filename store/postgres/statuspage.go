@@ -83,6 +83,14 @@ func (db *DB) DeleteStatusPage(ctx context.Context, slug string) error {
 		if err != nil {
 			return err
 		}
+		// Who subscribes at this moment waits, and finds it gone.
+		if err := execOne(ctx, tx, `SELECT FROM status_pages WHERE id = $1 FOR UPDATE`, p.ID); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `DELETE FROM channels WHERE id IN (SELECT id FROM subscriptions WHERE page_id = $1)`, p.ID)
+		if err != nil {
+			return err
+		}
 		if err := execOne(ctx, tx, `DELETE FROM status_pages WHERE id = $1`, p.ID); err != nil {
 			return err
 		}

@@ -29,10 +29,10 @@ func (db *DB) CreateSubscription(ctx context.Context, s store.Subscription) (sto
 		}
 		_, err = tx.Exec(ctx, `
 			INSERT INTO subscriptions (
-			    id, user_id, everything, endpoints, tags, severities, quiet, confirmed_at, confirm_hash, manage_hash,
+			    id, user_id, page_id, everything, endpoints, tags, severities, quiet, confirmed_at, confirm_hash, manage_hash,
 			    address_hash, created_at
-			) VALUES ($1, NULLIF($2, ''), $3, $4, $5, $6, $7::text::json, $8, $9, $10, $11, $12)`,
-			s.ID, s.UserID, s.All, notNil(s.Endpoints), notNil(s.Tags), severityTexts(s.Severities), quiet, s.ConfirmedAt,
+			) VALUES ($1, NULLIF($2, ''), NULLIF($3, ''), $4, $5, $6, $7, $8::text::json, $9, $10, $11, $12, $13)`,
+			s.ID, s.UserID, s.PageID, s.All, notNil(s.Endpoints), notNil(s.Tags), severityTexts(s.Severities), quiet, s.ConfirmedAt,
 			s.ConfirmHash, s.ManageHash, store.AddressHash(s.Address()), s.CreatedAt)
 		if err != nil {
 			return err
@@ -100,23 +100,32 @@ func (db *DB) updateSubscription(ctx context.Context, tx pgx.Tx, s store.Subscri
 	return err
 }
 
-// checkAddress makes sure that the address is not subscribed already by somebody of the same kind, and stays so until the
-// transaction ends, as does the member whose it is.
+// checkAddress makes sure that the address is not subscribed already by the same member, or by the public on the same page, and stays
+// so until the transaction ends, as do the member and the page that it is of.
 func checkAddress(ctx context.Context, tx pgx.Tx, s store.Subscription) error {
 	if err := lock(ctx, tx, lockNames); err != nil {
 		return err
 	}
 	var taken bool
 	err := tx.QueryRow(ctx, `
-		SELECT EXISTS (SELECT 1 FROM subscriptions WHERE address_hash = $1 AND COALESCE(user_id, '') = $2 AND id <> $3)`,
-		store.AddressHash(s.Address()), s.UserID, s.ID).Scan(&taken)
+		SELECT EXISTS (
+		    SELECT 1
+		    FROM subscriptions
+		    WHERE address_hash = $1 AND COALESCE(user_id, '') = $2 AND COALESCE(page_id, '') = $3 AND id <> $4
+		)`, store.AddressHash(s.Address()), s.UserID, s.PageID, s.ID).Scan(&taken)
 	if err == nil && taken {
 		err = store.Conflict{Field: "address", Message: "is subscribed already"}
 	}
-	if err != nil || s.Public() {
+	if err != nil {
 		return err
 	}
 	var id string
+	switch {
+	case s.PageID != "":
+		return tx.QueryRow(ctx, `SELECT id FROM status_pages WHERE id = $1 FOR KEY SHARE`, s.PageID).Scan(&id)
+	case s.Public():
+		return nil
+	}
 	return tx.QueryRow(ctx, `SELECT id FROM users WHERE id = $1 FOR KEY SHARE`, s.UserID).Scan(&id)
 }
 
@@ -253,6 +262,9 @@ func whereSubscriptions(f store.SubscriptionFilter) (where, error) {
 	if f.PublicOnly {
 		w.and(`s.user_id IS NULL`)
 	}
+	if f.PageID != nil {
+		w.and(`s.user_id IS NULL AND COALESCE(s.page_id, '') = ?`, *f.PageID)
+	}
 	if f.Address != "" {
 		w.and(`s.address_hash = ?`, store.AddressHash(f.Address))
 	}
@@ -271,7 +283,7 @@ func whereSubscriptions(f store.SubscriptionFilter) (where, error) {
 
 // subscriptionColumns are what subscriptionRow scans, of subscriptions s.
 const subscriptionColumns = `
-	s.id, COALESCE(s.user_id, ''), s.everything, NULLIF(s.endpoints, '{}'), NULLIF(s.tags, '{}'), s.severities, s.quiet,
+	s.id, COALESCE(s.user_id, ''), COALESCE(s.page_id, ''), s.everything, NULLIF(s.endpoints, '{}'), NULLIF(s.tags, '{}'), s.severities, s.quiet,
 	s.confirmed_at, s.confirm_hash, s.manage_hash, s.created_at`
 
 const selectSubscriptions = `
@@ -289,7 +301,7 @@ type subscriptionRow struct {
 func (r *subscriptionRow) dest() []any {
 	s := &r.s
 	return []any{
-		&s.ID, &s.UserID, &s.All, &s.Endpoints, &s.Tags, &r.severities, &r.quiet,
+		&s.ID, &s.UserID, &s.PageID, &s.All, &s.Endpoints, &s.Tags, &r.severities, &r.quiet,
 		&s.ConfirmedAt, &s.ConfirmHash, &s.ManageHash, &s.CreatedAt,
 	}
 }

@@ -177,9 +177,10 @@ func lockSubject(ctx context.Context, tx pgx.Tx, subject string) error {
 // audience is who may be told of incidents beside the channels of endpoints, and what they go by. One that was not read tells
 // nobody.
 type audience struct {
-	subscriptions []store.Subscription       // those that are confirmed
-	endpoints     map[string]store.Endpoint  // by id, with what subscriptions look at
-	heard         map[string]map[string]bool // of the opening: by incident and channel
+	subscriptions []store.Subscription         // those that are confirmed
+	pages         map[string]*store.StatusPage // that they are of, by id
+	endpoints     map[string]store.Endpoint    // by id, with what subscriptions look at
+	heard         map[string]map[string]bool   // of the opening: by incident and channel
 }
 
 // readAudience reads who has subscribed, and what they heard of incidents. It reads nothing unless it is wanted.
@@ -187,7 +188,7 @@ func readAudience(ctx context.Context, q sender, wanted bool, endpointIDs, incid
 	if !wanted {
 		return nil, nil
 	}
-	a := &audience{endpoints: map[string]store.Endpoint{}, heard: map[string]map[string]bool{}}
+	a := &audience{pages: map[string]*store.StatusPage{}, endpoints: map[string]store.Endpoint{}, heard: map[string]map[string]bool{}}
 	var batch pgx.Batch
 	batch.Queue(`
 		SELECT ` + subscriptionColumns + `
@@ -197,6 +198,17 @@ func readAudience(ctx context.Context, q sender, wanted bool, endpointIDs, incid
 		a.subscriptions, err = collect(rows, scanBareSubscription)
 		return err
 	})
+	batch.Queue(`
+		SELECT ` + statusPageColumns + `, NULL::bytea
+		FROM status_pages p
+		WHERE p.id IN (SELECT page_id FROM subscriptions WHERE page_id IS NOT NULL)`).
+		Query(func(rows pgx.Rows) error {
+			found, err := collect(rows, scanStatusPage)
+			for _, p := range found {
+				a.pages[p.ID] = &p
+			}
+			return err
+		})
 	batch.Queue(`
 		SELECT id, public, tags, alerting
 		FROM endpoints
@@ -252,7 +264,7 @@ func (a *audience) tell(t store.Telling) []store.Notice {
 	}
 	listeners := make([]store.Listener, 0, len(a.subscriptions))
 	for _, s := range a.subscriptions {
-		listeners = append(listeners, store.Listener{Subscription: s, Heard: a.heard[t.Incident.ID][s.ID]})
+		listeners = append(listeners, store.Listener{Subscription: s, Page: a.pages[s.PageID], Heard: a.heard[t.Incident.ID][s.ID]})
 	}
 	notices := t.Notices(listeners)
 	for _, n := range notices {

@@ -305,6 +305,13 @@ func (db *DB) fill(ctx context.Context, tx *sql.Tx, d *store.Delivery, now time.
 			return err
 		}
 		d.Subscription = &subscription
+		if subscription.PageID != "" {
+			pages, err := subscribedPages(ctx, tx)
+			if err != nil {
+				return err
+			}
+			d.Page = pages[subscription.PageID]
+		}
 	}
 	if d.Notice.EventID != "" {
 		return fillEvent(ctx, tx, d)
@@ -375,21 +382,31 @@ func lastEntry(ctx context.Context, tx *sql.Tx, d store.Delivery) (*store.Entry,
 	return &e, nil
 }
 
-// dependents returns the names of the endpoints whose openings wait for the one of a delivery. The public knows of public ones.
+// dependents returns the names of the endpoints whose openings wait for the one of a delivery, as far as whoever it is for knows them.
 func dependents(ctx context.Context, tx *sql.Tx, d store.Delivery) ([]string, error) {
 	if d.Incident.ResolvedAt != nil || d.Incident.Severity != store.StatusDown || d.Incident.Flapping {
 		return nil, nil
 	}
-	publicOnly := d.Subscription != nil && d.Subscription.Public()
-	return query(ctx, tx, scanString, `
-		SELECT e.name
+	scan := func(row scanner) (e store.Endpoint, err error) {
+		err = row.Scan(&e.ID, &e.Name, &e.Public, textsInto{&e.Tags})
+		return e, err
+	}
+	found, err := query(ctx, tx, scan, `
+		SELECT e.id, e.name, e.public, e.tags
 		FROM endpoint_parents p
 		JOIN endpoints e ON e.id = p.endpoint_id
 		JOIN incidents i ON i.subject = e.id AND i.resolved_at IS NULL
-		WHERE p.parent_id = ? AND (e.public OR NOT ?) AND EXISTS (
+		WHERE p.parent_id = ? AND EXISTS (
 		    SELECT 1 FROM notices n WHERE n.incident_id = i.id AND n.kind = 'opened' AND n.status = 'waiting'
 		)
-		ORDER BY e.name_key`, d.Endpoint.ID, publicOnly)
+		ORDER BY e.name_key`, d.Endpoint.ID)
+	var names []string
+	for _, e := range found {
+		if d.Knows(e) {
+			names = append(names, e.Name)
+		}
+	}
+	return names, err
 }
 
 // behindSoon is how long after an endpoint one that it stands behind may be found down.

@@ -66,6 +66,10 @@ func (db *DB) DeleteStatusPage(ctx context.Context, slug string) error {
 		if err != nil {
 			return err
 		}
+		_, err = tx.ExecContext(ctx, `DELETE FROM channels WHERE id IN (SELECT id FROM subscriptions WHERE page_id = ?)`, p.ID)
+		if err != nil {
+			return err
+		}
 		if err := execOne(ctx, tx, `DELETE FROM status_pages WHERE slug = ?`, slug); err != nil {
 			return err
 		}
@@ -100,6 +104,19 @@ func statusPage(ctx context.Context, tx *sql.Tx, slug string) (store.StatusPage,
 		FROM status_pages p
 		WHERE p.slug = ?`, slug))
 	return p, notFound(err)
+}
+
+// subscribedPages returns the pages that anybody has subscribed on, without their logos, by id.
+func subscribedPages(ctx context.Context, tx *sql.Tx) (map[string]*store.StatusPage, error) {
+	found, err := query(ctx, tx, scanStatusPage, `
+		SELECT `+statusPageColumns+`, NULL
+		FROM status_pages p
+		WHERE p.id IN (SELECT page_id FROM subscriptions WHERE page_id IS NOT NULL)`)
+	pages := map[string]*store.StatusPage{}
+	for _, p := range found {
+		pages[p.ID] = &p
+	}
+	return pages, err
 }
 
 // statusPageColumns are what scanStatusPage scans before the logo, of status_pages p.

@@ -213,6 +213,9 @@ func whereSubscriptions(f store.SubscriptionFilter) (where, error) {
 	if f.PublicOnly {
 		w.and(`u.user_id IS NULL`)
 	}
+	if f.PageID != nil {
+		w.and(`u.user_id IS NULL AND COALESCE(u.page_id, '') = ?`, *f.PageID)
+	}
 	if f.Address != "" {
 		w.and(`u.address_hash = ?`, store.AddressHash(f.Address))
 	}
@@ -255,28 +258,27 @@ func (db *DB) subscription(ctx context.Context, tx *sql.Tx, condition string, ar
 	return s, notFound(err)
 }
 
-// checkAddress returns a Conflict when the address is subscribed already by somebody of the same kind, and an Invalid when
-// nobody is there by its user id.
+// checkAddress returns a Conflict when the address is subscribed already by the same member, or by the public on the same page, and
+// ErrNotFound when the member or the page is not there.
 func checkAddress(ctx context.Context, tx *sql.Tx, s store.Subscription) error {
 	var one int
 	err := tx.QueryRowContext(ctx, `
-		SELECT 1 FROM subscriptions WHERE address_hash = ? AND COALESCE(user_id, '') = ? AND id <> ?`,
-		store.AddressHash(s.Address()), s.UserID, s.ID).Scan(&one)
+		SELECT 1
+		FROM subscriptions
+		WHERE address_hash = ? AND COALESCE(user_id, '') = ? AND COALESCE(page_id, '') = ? AND id <> ?`,
+		store.AddressHash(s.Address()), s.UserID, s.PageID, s.ID).Scan(&one)
 	if err == nil {
 		return store.Conflict{Field: "address", Message: "is subscribed already"}
 	}
-	if !errors.Is(err, sql.ErrNoRows) || s.Public() {
-		return ignore(err, sql.ErrNoRows)
-	}
-	return notFound(tx.QueryRowContext(ctx, `SELECT 1 FROM users WHERE id = ?`, s.UserID).Scan(&one))
-}
-
-// ignore returns nil for an error that is none.
-func ignore(err, none error) error {
-	if errors.Is(err, none) {
+	switch {
+	case !errors.Is(err, sql.ErrNoRows):
+		return err
+	case s.PageID != "":
+		return notFound(tx.QueryRowContext(ctx, `SELECT 1 FROM status_pages WHERE id = ?`, s.PageID).Scan(&one))
+	case s.Public():
 		return nil
 	}
-	return err
+	return notFound(tx.QueryRowContext(ctx, `SELECT 1 FROM users WHERE id = ?`, s.UserID).Scan(&one))
 }
 
 func putSubscription(ctx context.Context, tx *sql.Tx, s store.Subscription) error {
@@ -301,25 +303,26 @@ func putSubscription(ctx context.Context, tx *sql.Tx, s store.Subscription) erro
 	}
 	_, err = tx.ExecContext(ctx, `
 		INSERT INTO subscriptions (
-		    id, user_id, everything, endpoints, tags, severities, quiet, address_hash, confirmed_at, confirm_hash, manage_hash, created_at
-		) VALUES (?, NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		    id, user_id, page_id, everything, endpoints, tags, severities, quiet, address_hash, confirmed_at, confirm_hash, manage_hash,
+		    created_at
+		) VALUES (?, NULLIF(?, ''), NULLIF(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE
 		SET user_id = excluded.user_id, everything = excluded.everything, endpoints = excluded.endpoints, tags = excluded.tags,
 		    severities = excluded.severities, quiet = excluded.quiet, address_hash = excluded.address_hash,
 		    confirmed_at = excluded.confirmed_at, confirm_hash = excluded.confirm_hash, manage_hash = excluded.manage_hash`,
-		s.ID, s.UserID, s.All, endpoints, tags, severities, quiet, store.AddressHash(s.Address()), microsOrNil(s.ConfirmedAt),
+		s.ID, s.UserID, s.PageID, s.All, endpoints, tags, severities, quiet, store.AddressHash(s.Address()), microsOrNil(s.ConfirmedAt),
 		s.ConfirmHash, s.ManageHash, s.CreatedAt.UnixMicro())
 	return err
 }
 
 // subscriptionColumns are what subscriptionDest takes, of subscriptions u.
 const subscriptionColumns = `
-	u.id, COALESCE(u.user_id, ''), u.everything, u.endpoints, u.tags, u.severities, u.quiet, u.confirmed_at, u.confirm_hash,
+	u.id, COALESCE(u.user_id, ''), COALESCE(u.page_id, ''), u.everything, u.endpoints, u.tags, u.severities, u.quiet, u.confirmed_at, u.confirm_hash,
 	u.manage_hash, u.created_at`
 
 func subscriptionDest(s *store.Subscription) []any {
 	return []any{
-		&s.ID, &s.UserID, &s.All, textsInto{&s.Endpoints}, textsInto{&s.Tags}, jsonOrNil{&s.Severities}, jsonOrNil{&s.Quiet},
+		&s.ID, &s.UserID, &s.PageID, &s.All, textsInto{&s.Endpoints}, textsInto{&s.Tags}, jsonOrNil{&s.Severities}, jsonOrNil{&s.Quiet},
 		timeOrNil{&s.ConfirmedAt}, &s.ConfirmHash, &s.ManageHash, timeInto{&s.CreatedAt},
 	}
 }

@@ -143,6 +143,13 @@ func tell(ctx context.Context, tx *sql.Tx, w store.Telling) error {
 	if err != nil {
 		return err
 	}
+	pages, err := subscribedPages(ctx, tx)
+	if err != nil {
+		return err
+	}
+	for i, l := range listeners {
+		listeners[i].Page = pages[l.PageID]
+	}
 	return insertNotices(ctx, tx, w.Notices(listeners))
 }
 

@@ -110,6 +110,7 @@ func Run(t *testing.T, fresh func(t testing.TB) Database) {
 		{"delivery", testDelivery},
 		{"subscriptions", testSubscriptions},
 		{"subscription caps", testSubscriptionCaps},
+		{"page subscriptions", testPageSubscriptions},
 		{"departed endpoints", testDepartedEndpoints},
 		{"public entries", testPublicEntries},
 		{"users", testUsers},
