@@ -130,11 +130,7 @@ func (s *Server) endpointsIn(ctx context.Context, i store.Incident) ([]web.Endpo
 	if len(i.Endpoints) == 0 || i.EndpointID != "" && i.Kind != store.IncidentManual {
 		return nil, nil
 	}
-	page, err := s.cfg.Store.Endpoints(ctx, store.EndpointFilter{IDs: i.Endpoints, Limit: store.MaxLimit})
-	if err != nil {
-		return nil, err
-	}
-	return endpointLinks(page.Items), nil
+	return s.linksTo(ctx, i.Endpoints)
 }
 
 func endpointLinks(endpoints []store.Overview) []web.EndpointLink {

@@ -25,19 +25,13 @@ func (s *Server) pageMaintenance(c echo.Context) error {
 	now := time.Now()
 	page := web.MaintenancePage{Frame: s.frame(c, "/maintenance")}
 	for _, m := range all {
-		row := maintenanceRow(m)
-		active, next := s.underWay(m, now)
-		if next != nil {
-			row.Begin, row.End = next.From.Time, next.To.Time
-		}
-		switch {
+		switch row, active, over := s.standing(m, now); {
 		case active:
 			page.UnderWay = append(page.UnderWay, row)
-		case next != nil, m.Schedule != "" && (m.EndsAt.IsZero() || m.EndsAt.After(now)):
-			page.Planned = append(page.Planned, row)
-		default:
-			row.Begin, row.End = m.StartsAt, m.EndsAt
+		case over:
 			page.Over = append(page.Over, row)
+		default:
+			page.Planned = append(page.Planned, row)
 		}
 	}
 	byBegin := func(a, b web.MaintenanceRow) int { return a.Begin.Compare(b.Begin) }
@@ -45,6 +39,20 @@ func (s *Server) pageMaintenance(c echo.Context) error {
 	slices.SortStableFunc(page.Over, func(a, b web.MaintenanceRow) int { return b.End.Compare(a.End) })
 	page.Over = page.Over[:min(len(page.Over), overShown)]
 	return s.render(c, http.StatusOK, page)
+}
+
+// standing reports whether a maintenance is under way or over at a moment. Its row has the stretch that is under way, or comes next,
+// or was last.
+func (s *Server) standing(m store.Maintenance, now time.Time) (row web.MaintenanceRow, active, over bool) {
+	row = maintenanceRow(m)
+	active, next := s.underWay(m, now)
+	switch {
+	case next != nil:
+		row.Begin, row.End = next.From.Time, next.To.Time
+	case m.Schedule == "" || !m.EndsAt.IsZero() && !m.EndsAt.After(now):
+		row.Begin, row.End, over = m.StartsAt, m.EndsAt, true
+	}
+	return row, active, over
 }
 
 func maintenanceRow(m store.Maintenance) web.MaintenanceRow {
@@ -128,11 +136,25 @@ func (s *Server) pagePlanned(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if !s.frame(c, "").May(store.RoleEditor) {
+		return s.plannedPage(c, m)
+	}
 	chosen, err := s.slugList(ctx, m.Endpoints)
 	if err != nil {
 		return err
 	}
 	return s.planPage(c, http.StatusOK, web.MaintenanceFormPage{ID: m.ID, Title: m.Title, Form: maintenanceForm(m)}, chosen)
+}
+
+// plannedPage shows a maintenance to somebody who may not change it.
+func (s *Server) plannedPage(c echo.Context, m store.Maintenance) error {
+	page := web.PlannedPage{Frame: s.frame(c, "/maintenance"), Text: m.Text, All: m.All, Tags: m.Tags}
+	page.Row, page.Active, page.Over = s.standing(m, page.Now)
+	var err error
+	if page.Endpoints, err = s.linksTo(c.Request().Context(), m.Endpoints); err != nil {
+		return err
+	}
+	return s.render(c, http.StatusOK, page)
 }
 
 func maintenanceForm(m store.Maintenance) web.MaintenanceForm {

@@ -39,8 +39,8 @@ func (f form) picked(field string) []string {
 	return slices.Concat(f.texts(field), namesOf(f.text(field+"_typed")))
 }
 
-// slugList returns the slugs of endpoints, in the order of their names.
-func (s *Server) slugList(ctx context.Context, ids []string) ([]string, error) {
+// linksTo returns links to endpoints, in the order of their names.
+func (s *Server) linksTo(ctx context.Context, ids []string) ([]web.EndpointLink, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -48,9 +48,18 @@ func (s *Server) slugList(ctx context.Context, ids []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	slugs := make([]string, 0, len(page.Items))
-	for _, o := range page.Items {
-		slugs = append(slugs, o.Slug)
+	return endpointLinks(page.Items), nil
+}
+
+// slugList returns the slugs of endpoints, in the order of their names.
+func (s *Server) slugList(ctx context.Context, ids []string) ([]string, error) {
+	links, err := s.linksTo(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	slugs := make([]string, 0, len(links))
+	for _, l := range links {
+		slugs = append(slugs, l.Slug)
 	}
 	return slugs, nil
 }

@@ -22,12 +22,16 @@ func (s *Server) pagePages(c echo.Context) error {
 	}
 	page := web.StatusPagesPage{Frame: s.frame(c, "/pages")}
 	for _, p := range all {
-		page.Pages = append(page.Pages, web.StatusPageRow{
-			Slug: p.Slug, Name: p.Name, Domain: p.Domain, Proven: p.DomainProvenAt != nil, Locked: !p.Public(), Hidden: p.HideFromSearch,
-			Sections: len(p.Sections), Updated: p.UpdatedAt,
-		})
+		page.Pages = append(page.Pages, statusPageRow(p))
 	}
 	return s.render(c, http.StatusOK, page)
+}
+
+func statusPageRow(p store.StatusPage) web.StatusPageRow {
+	return web.StatusPageRow{
+		Slug: p.Slug, Name: p.Name, Domain: p.Domain, Proven: p.DomainProvenAt != nil, Locked: !p.Public(), Hidden: p.HideFromSearch,
+		Sections: len(p.Sections), Updated: p.UpdatedAt,
+	}
 }
 
 // typedPage is a page as it stands on the form.
@@ -47,11 +51,29 @@ func (s *Server) pagePage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if !s.frame(c, "").May(store.RoleEditor) {
+		return s.statusPageFacts(c, p)
+	}
 	typed, err := s.typedFrom(c, p)
 	if err != nil {
 		return err
 	}
 	return s.statusPageForm(c, http.StatusOK, &p, typed, nil)
+}
+
+// statusPageFacts shows what a page is made of to somebody who may not change it.
+func (s *Server) statusPageFacts(c echo.Context, p store.StatusPage) error {
+	page := web.StatusPageFactsPage{
+		Frame: s.frame(c, "/pages"), Row: statusPageRow(p), Text: p.Text, Accent: p.Accent, HasLogo: p.LogoType != "",
+	}
+	for _, section := range p.Sections {
+		links, err := s.linksTo(c.Request().Context(), section.Endpoints)
+		if err != nil {
+			return err
+		}
+		page.Parts = append(page.Parts, web.SectionFacts{Title: section.Title, Endpoints: links, Tags: section.Tags})
+	}
+	return s.render(c, http.StatusOK, page)
 }
 
 // typedFrom is how a page that is kept stands on the form.

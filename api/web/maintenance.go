@@ -24,6 +24,19 @@ type MaintenanceRow struct {
 	Author    string
 }
 
+// PlannedPage shows a maintenance to somebody who may not change it.
+type PlannedPage struct {
+	Frame
+	Row          MaintenanceRow
+	Text         string // what to expect
+	Active, Over bool
+	All          bool           // it covers every endpoint
+	Endpoints    []EndpointLink // that it covers by name
+	Tags         []string       // whose endpoints it covers
+}
+
+func (PlannedPage) template() string { return "planned" }
+
 // MaintenanceFormPage plans a maintenance, or edits one.
 type MaintenanceFormPage struct {
 	Frame

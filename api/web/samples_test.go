@@ -54,6 +54,9 @@ func samples() map[string]web.Page {
 		"maintenance":         maintenance(),
 		"plan":                web.MaintenanceFormPage{Frame: frame("/maintenance"), Form: web.MaintenanceForm{StartsAt: "2026-11-21T04:00", EndsAt: "2026-11-21T05:00", Public: true}, Picker: picker("endpoints", "Endpoints")},
 		"plan-mistakes":       planMistakes(),
+		"planned":             planned(),
+		"planned-all":         web.PlannedPage{Frame: reader("/maintenance"), Row: maintained(), All: true, Active: true},
+		"status-page-facts":   statusPageFacts(),
 		"plan-none":           web.MaintenancePage{Frame: frame("/maintenance")},
 		"subscriptions":       subscriptions(),
 		"subscribe":           subscribe(),
@@ -100,6 +103,13 @@ func samples() map[string]web.Page {
 		"subscribe-confirmed": web.SubscribeSaidPage{Frame: visitor(), Private: true, Title: "Subscribed", Text: "You are told when something happens. Every message says how to end it.", Manage: "/status/subscription?token=x"},
 		"subscribe-manage":    subscribeManage(),
 	}
+}
+
+// reader is the frame of somebody who may look and change nothing.
+func reader(section string) web.Frame {
+	f := frame(section)
+	f.Role = store.RoleViewer
+	return f
 }
 
 func frame(section string) web.Frame {
@@ -618,6 +628,13 @@ func maintenance() web.MaintenancePage {
 	}
 }
 
+func planned() web.PlannedPage {
+	return web.PlannedPage{
+		Frame: reader("/maintenance"), Row: maintenance().Planned[0], Text: "Checkout may be slow.",
+		Endpoints: []web.EndpointLink{{Slug: "weather", Name: "Weather", Status: store.StatusDown}}, Tags: []string{"prod", "eu"},
+	}
+}
+
 func maintained() web.MaintenanceRow {
 	return web.MaintenanceRow{ID: "mnt_1", Title: "Database upgrade", Begin: before(20 * time.Minute), End: now.Add(40 * time.Minute), Covers: web.List{web.Say("everything")}, Public: true, Author: "ada"}
 }
@@ -801,6 +818,17 @@ func statusPages() web.StatusPagesPage {
 		{Slug: "acme", Name: "ACME", Domain: "status.acme.example", Proven: true, Sections: 2, Updated: before(3 * time.Hour)},
 		{Slug: "beta", Name: "Beta", Domain: "beta.example", Locked: true, Hidden: true, Updated: before(72 * time.Hour)},
 	}}
+}
+
+func statusPageFacts() web.StatusPageFactsPage {
+	return web.StatusPageFactsPage{
+		Frame: reader("/pages"), Text: "How we are.", Accent: "#17604f",
+		Row: web.StatusPageRow{Slug: "acme", Name: "ACME", Domain: "status.acme.example", Locked: true, Hidden: true, Updated: before(time.Hour)},
+		Parts: []web.SectionFacts{
+			{Title: "Tools", Endpoints: []web.EndpointLink{{Slug: "weather", Name: "Weather", Status: store.StatusUp}}, Tags: []string{"prod"}},
+			{},
+		},
+	}
 }
 
 func statusPageForm() web.StatusPageFormPage {

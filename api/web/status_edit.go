@@ -24,6 +24,25 @@ type StatusPageRow struct {
 	Updated    time.Time
 }
 
+// StatusPageFactsPage shows what a status page is made of to somebody who may not change it.
+type StatusPageFactsPage struct {
+	Frame
+	Row     StatusPageRow
+	Text    string
+	Accent  string // of the form #rrggbb; empty: ours
+	HasLogo bool
+	Parts   []SectionFacts
+}
+
+func (StatusPageFactsPage) template() string { return "status_page_facts" }
+
+// SectionFacts is a part of a status page.
+type SectionFacts struct {
+	Title     string
+	Endpoints []EndpointLink // that were chosen one by one
+	Tags      []string       // whose endpoints are shown
+}
+
 // StatusPageFormPage makes a status page, or edits one.
 type StatusPageFormPage struct {
 	Frame

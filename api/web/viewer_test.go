@@ -19,8 +19,8 @@ func seenBy(page web.Page, role store.Role) web.Page {
 
 func TestAViewerIsOfferedNothingThatIsRefused(t *testing.T) {
 	for _, name := range []string{
-		"incidents", "incident", "incident-open", "incident-manual", "incident-late", "maintenance", "plan-none", "plan-mistakes",
-		"status-pages", "status-page", "channels", "channels-none", "channel", "channel-broken", "locations-none",
+		"incidents", "incident", "incident-open", "incident-manual", "incident-late", "maintenance", "plan-none",
+		"status-pages", "channels", "channels-none", "channel", "channel-broken", "locations-none",
 	} {
 		for role, want := range map[store.Role]bool{store.RoleViewer: false, store.RoleEditor: true} {
 			var offered []string
