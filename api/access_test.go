@@ -122,6 +122,7 @@ public POST /status/subscription
 public GET /status/unsubscribe
 public POST /status/unsubscribe
 public GET /static/*
+public GET /favicon.ico
 public GET /setup
 public POST /setup
 public GET /login

@@ -106,6 +106,15 @@ func (s *Server) pageError(c echo.Context, p *problem) error {
 	return s.render(c, p.Status, web.ErrorPage{Frame: s.frame(c, ""), Status: p.Status, Title: p.Title, Detail: p.Detail, Mistakes: p.Errors})
 }
 
+// faviconPath is where browsers look for an icon of what names none, such as a feed, plain text or a picture.
+const faviconPath = "/favicon.ico"
+
+// favicon answers with the icon that every page has.
+func (s *Server) favicon(c echo.Context) error {
+	web.ServeStatic(c.Response(), c.Request(), "favicon.ico")
+	return nil
+}
+
 // static answers with a file that belongs to the pages.
 func (s *Server) static(c echo.Context) error {
 	if !web.ServeStatic(c.Response(), c.Request(), c.Param("*")) {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/rollcallhq/rollcall/api/web"
+	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
 
@@ -169,6 +171,20 @@ func (s *Server) joinProblem(c echo.Context, err error, page web.JoinPage) error
 	return s.render(c, p.Status, page)
 }
 
+// joinMistakes says all that is wrong with the name and the password that somebody chose. That a name is taken is refused by the
+// database as well, but only once everything else is in order.
+func (s *Server) joinMistakes(ctx context.Context, i store.Invitation, name, password string) ([]probe.Problem, error) {
+	mistakes := userMistakes(name, password)
+	if !i.Invites() || len(mistakes) == 0 || mistakes[0].Field == "name" {
+		return mistakes, nil
+	}
+	_, err := s.cfg.Store.UserByName(ctx, name)
+	if errors.Is(err, store.ErrNotFound) {
+		return mistakes, nil
+	}
+	return append([]probe.Problem{{Field: "name", Message: takenAlready}}, mistakes...), err
+}
+
 // doJoin spends a link.
 func (s *Server) doJoin(c echo.Context) error {
 	f, err := readForm(c)
@@ -185,7 +201,11 @@ func (s *Server) doJoin(c echo.Context) error {
 		page.Name = i.Name
 	}
 	u := store.User{Name: page.Name}
-	if mistakes := userMistakes(u.Name, password); len(mistakes) > 0 {
+	mistakes, err := s.joinMistakes(c.Request().Context(), i, u.Name, password)
+	if err != nil {
+		return err
+	}
+	if len(mistakes) > 0 {
 		return s.joinProblem(c, store.Invalid{Problems: mistakes}, page)
 	}
 	if err := s.whenThereIsRoom(c.Request().Context(), func() { u.PasswordHash = HashPassword(password) }); err != nil {

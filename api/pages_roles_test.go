@@ -114,7 +114,7 @@ func (w stroll) from(paths ...string) {
 func (w stroll) passedAll() {
 	w.t.Helper()
 	aside := []string{ // which no link on the pages of a member leads to
-		"/setup", "/login", "/login/code", "/login/oidc", "/login/oidc/callback", "/join", "/static/*",
+		"/setup", "/login", "/login/code", "/login/oidc", "/login/oidc/callback", "/join", "/static/*", "/favicon.ico",
 		"/status/subscribe", "/status/confirm", "/status/subscription", "/status/unsubscribe", "/p/:slug/subscribe", "/endpoints",
 	}
 	for _, route := range w.routes {

@@ -527,6 +527,10 @@ func TestNothingHere(t *testing.T) {
 	if got := s.get("/static/app.css"); got.status != http.StatusOK || !strings.HasPrefix(got.header.Get("Content-Type"), "text/css") {
 		t.Errorf("GET /static/app.css: got %d, %q", got.status, got.header.Get("Content-Type"))
 	}
+	s.logout() // browsers ask for it beside whatever they show
+	if got := s.get("/favicon.ico"); got.status != http.StatusOK || got.header.Get("Content-Type") != "image/vnd.microsoft.icon" {
+		t.Errorf("GET /favicon.ico: got %d, %q", got.status, got.header.Get("Content-Type"))
+	}
 }
 
 func good() probe.Result {

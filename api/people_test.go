@@ -166,6 +166,8 @@ func TestAnInvitationMakesAMemberOnce(t *testing.T) {
 	bob := browser{}
 	bob.get(r, path).want(http.StatusOK).wantWords(`value="bob"`)
 	bob.post(r, "/join", "token", token, "name", "bob", "password", "short").want(http.StatusUnprocessableEntity).wantWords("at least 12 characters")
+	both := bob.post(r, "/join", "token", token, "name", "Ada", "password", "short").want(http.StatusUnprocessableEntity)
+	both.wantWords("2 things need correcting", "is taken already", "at least 12 characters")
 	bob.post(r, "/join", "token", token, "name", "Ada", "password", password).want(http.StatusConflict).wantWords("is taken already")
 	bob.wantIn(r, false)
 	if got := bob.post(r, "/join", "token", token, "name", "Bob", "password", password).want(http.StatusSeeOther).header.Get("Location"); got != "/" {

@@ -146,6 +146,7 @@ func (s *Server) routes() []route {
 		{get, unsubscribePath, public, s.withToken(s.pageUnsubscribe), page},
 		{post, unsubscribePath, public, s.doUnsubscribe, page},
 		{get, "/static/*", public, s.static, page},
+		{get, faviconPath, public, s.favicon, page},
 		{get, "/setup", public, s.pageSetup, page},
 		{post, "/setup", public, s.doSetup, page},
 		{get, "/login", public, s.pageLogin, page},

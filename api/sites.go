@@ -242,7 +242,7 @@ func (s *Server) hosted(next echo.HandlerFunc) echo.HandlerFunc {
 			return next(c)
 		}
 		c.Set(keyDomain, page.Domain)
-		if strings.HasPrefix(r.URL.Path, "/static/") {
+		if strings.HasPrefix(r.URL.Path, "/static/") || r.URL.Path == faviconPath {
 			return next(c)
 		}
 		u := *r.URL

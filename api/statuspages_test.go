@@ -302,7 +302,7 @@ func TestADomainLeadsToItsPageAndNowhereElse(t *testing.T) {
 	if strings.Contains(page.body, "/p/open") || strings.Contains(page.body, "Log in") {
 		t.Error("the page at its domain leads elsewhere")
 	}
-	for _, path := range []string{"/service/weather", "/feed.atom", "/feed.json", "/api/v2/summary.json", "/llms.txt", "/robots.txt", "/static/app.css"} {
+	for _, path := range []string{"/service/weather", "/feed.atom", "/feed.json", "/api/v2/summary.json", "/llms.txt", "/robots.txt", "/static/app.css", "/favicon.ico"} {
 		r.get(path, nobody, at).want(http.StatusOK)
 	}
 	if feed := r.get("/feed.atom", nobody, at).body; !strings.Contains(feed, "http://open.example/") || strings.Contains(feed, "/p/open") {

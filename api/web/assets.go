@@ -24,6 +24,7 @@ var assets = loadAssets()
 // types are given here because the system's own table of types may lack them or differ.
 var types = map[string]string{
 	".css": "text/css; charset=utf-8",
+	".ico": "image/vnd.microsoft.icon",
 	".js":  "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml",
 }

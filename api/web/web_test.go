@@ -188,6 +188,27 @@ func TestPagesKeepToThePolicy(t *testing.T) {
 	}
 }
 
+func TestEveryPageHasAnIcon(t *testing.T) {
+	for name, page := range samples() {
+		var icons []string
+		for n := range elements(t, render(t, page)) {
+			if n.Data == "link" && attr(n, "rel") == "icon" && inside(n, "head") {
+				icons = append(icons, attr(n, "href"))
+			}
+		}
+		if len(icons) != 2 {
+			t.Errorf("%s: the icons are %q, want one for every browser and one that is sharp at every size", name, icons)
+		}
+		for _, icon := range icons {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequest(http.MethodGet, icon, nil)
+			if !web.ServeStatic(w, r, strings.TrimPrefix(r.URL.Path, "/static/")) || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") {
+				t.Errorf("%s: %s is not there, or not the one of this version", name, icon)
+			}
+		}
+	}
+}
+
 func TestEveryControlHasALabelAndEveryIDIsUnique(t *testing.T) {
 	for name, page := range samples() {
 		t.Run(name, func(t *testing.T) {

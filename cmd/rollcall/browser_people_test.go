@@ -60,7 +60,7 @@ func (p *person) joins(link, name string) {
 	p.sees("Welcome to Rollcall")
 	p.enters(entry{"Name", "ada", ""}, entry{"Password", "short", ""})
 	p.turnedDown("Join")
-	p.mistaken("Name", "ada", "")
+	p.mistaken("Name", "ada", "taken")
 	p.mistaken("Password", "", "at least 12 characters")
 	p.enters(entry{"Name", "ada", ""}, entry{"Password", firstPassword, ""})
 	p.turnedDown("Join")
