@@ -115,10 +115,6 @@ func (p *person) problemsLead(where string) {
 }
 
 // forms are the forms of the team, for an MCP server at a URL. None depends on another.
-// forms are the forms of the team, for an MCP server at a URL. None depends on another.
-// forms are the forms of the team, for an MCP server at a URL. None depends on another.
-// forms are the forms of the team, for an MCP server at a URL. None depends on another.
-// forms are the forms of the team, for an MCP server at a URL. None depends on another.
 func forms(url string) []form {
 	const noDuration, noURL = "must be a duration like", "must be an http or https URL"
 	return []form{{

@@ -111,7 +111,17 @@ func (p *person) answer(what string, step chromedp.Action[chromedp.Void]) int64 
 	if response == nil {
 		p.t.Fatalf("%s leads to no other page\n%s", what, p.page())
 	}
+	p.settles()
 	return response.Status
+}
+
+// settles waits until the focus is where the page puts it, which is when a browser shows the page first. Nobody is quicker than that,
+// save a test, and the browser tells its console of it.
+func (p *person) settles() {
+	p.t.Helper()
+	awaitWithin(p.t, personPatience, "the focus to be where the page puts it", func() bool {
+		return evaluate[bool](p, `!document.querySelector("[autofocus]") || document.activeElement !== document.body`)
+	})
 }
 
 // open goes to a path of the instance, or to a URL from elsewhere.
@@ -348,9 +358,6 @@ func (p *person) leaves() {
 			if p.refused > 0 && strings.Contains(m.Text, "responded with a status of 4") {
 				p.refused-- // which browsers say of each page that is not 200
 				continue
-			}
-			if strings.HasPrefix(m.Text, "Autofocus processing was blocked") {
-				continue // a test is quicker with the first field than the browser
 			}
 			if m.Type != chromedp.ConsoleDebug { // advice to those who make pages
 				p.t.Errorf("the browser says at %s: %s", m.URL, m)
