@@ -28,7 +28,7 @@ func NewDigest(ds []store.Delivery, publicURL string) Message {
 	public := s != nil && s.Public()
 	m.Title = digestTitle(ds, public)
 	if public {
-		m.Link, m.LinkText = link(publicURL, "status"), seeHowItStands
+		m.Link, m.LinkText = pageLink(ds[0], publicURL), seeHowItStands
 	}
 	for _, d := range ds[:min(len(ds), maxListed)] {
 		one := NewMessage(d, publicURL)

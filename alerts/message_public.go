@@ -16,10 +16,7 @@ const seeHowItStands = "See how it stands"
 func NewPublicMessage(d store.Delivery, publicURL string) Message {
 	t := newTopic(d)
 	t.Cause, t.SeenFrom, t.public = probe.Failure{}, nil, true
-	m := Message{Kind: KindUpdated, ID: d.Notice.ID, Endpoint: oneLine(d.Endpoint.Name, maxLine), Link: link(publicURL, "status"), LinkText: seeHowItStands}
-	if d.Endpoint.Slug != "" {
-		m.Link = link(publicURL, "status", d.Endpoint.Slug)
-	}
+	m := Message{Kind: KindUpdated, ID: d.Notice.ID, Endpoint: oneLine(d.Endpoint.Name, maxLine), Link: statusLink(d, publicURL), LinkText: seeHowItStands}
 	if d.Event != nil { // nobody from the public subscribes to these
 		m.Title = strings.TrimSpace(m.Endpoint + " has changed")
 		return m
@@ -39,6 +36,26 @@ func NewPublicMessage(d store.Delivery, publicURL string) Message {
 		}
 	}
 	return m
+}
+
+// statusLink leads to where the status page that somebody subscribed on tells what a delivery is about.
+func statusLink(d store.Delivery, publicURL string) string {
+	page := pageLink(d, publicURL)
+	switch {
+	case d.Endpoint.Slug == "" || !d.Knows(d.Endpoint):
+		return page
+	case d.Page != nil:
+		return link(page, "service", d.Endpoint.Slug)
+	}
+	return link(page, d.Endpoint.Slug)
+}
+
+// pageLink leads to the status page that somebody subscribed on.
+func pageLink(d store.Delivery, publicURL string) string {
+	if d.Page != nil {
+		return link(d.Page.URL(publicURL))
+	}
+	return link(publicURL, "status")
 }
 
 // publicTitle says how it stands.

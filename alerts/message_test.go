@@ -226,12 +226,20 @@ func ofEvents(t *testing.T) []saying {
 		{"test", alerts.NewTestMessage(store.Channel{Name: "ops"}, publicURL)},
 		{"question", question(publicURL + "/status/confirm?token=t")},
 		{"question of who is subscribed", question("")},
+		{"question of a page", pageQuestion()},
 	}
 }
 
 // question is what somebody from the public is asked who subscribes.
 func question(confirmURL string) alerts.Message {
-	m := alerts.NewQuestion(confirmURL, publicURL+"/status/subscription?token=t")
+	m := alerts.NewQuestion("", confirmURL, publicURL+"/status/subscription?token=t")
+	m.ID = "ask_1"
+	return m
+}
+
+// pageQuestion is what they are asked who subscribe on a page of its own.
+func pageQuestion() alerts.Message {
+	m := alerts.NewQuestion("AC\u202eME\n", "https://status.acme.example/confirm?token=t", "")
 	m.ID = "ask_1"
 	return m
 }
@@ -254,12 +262,28 @@ func inPublic() []saying {
 		{"public resolved", alerts.NewMessage(publicly(recovered(), nil, store.NoticeResolved), publicURL)},
 		{"public resolved by a pause", alerts.NewMessage(publicly(ended(outage(), time.Hour, store.ResolutionPaused), nil, store.NoticeResolved), publicURL)},
 		{"public digest", alerts.NewDigest([]store.Delivery{publicly(outage(), nil, store.NoticeOpened), ofAll}, publicURL)},
+		{"page opened", alerts.NewMessage(onPage(acme, publicly(outage(), nil, store.NoticeOpened)), publicURL)},
+		{"page opened without the endpoint", alerts.NewMessage(onPage(store.StatusPage{Slug: "acme"}, publicly(outage(), nil, store.NoticeOpened)), publicURL)},
+		{"page digest", alerts.NewDigest([]store.Delivery{onPage(acme, publicly(outage(), nil, store.NoticeOpened)), onPage(acme, ofAll)}, publicURL)},
 	}
+}
+
+// acme is a status page with a domain of its own.
+var acme = store.StatusPage{
+	ID: "page_1", Slug: "acme", Name: "ACME", Domain: "status.acme.example", DomainProvenAt: new(epoch), Sections: []store.PageSection{{Endpoints: []string{"ep_1"}}},
+}
+
+// onPage makes a delivery one to somebody who subscribed on a status page.
+func onPage(p store.StatusPage, d store.Delivery) store.Delivery {
+	d.Subscription, d.Page = &store.Subscription{ID: "sub_1", PageID: "page_1"}, &p
+	d.Endpoint.Public = false
+	return d
 }
 
 // publicly is a delivery to somebody from the public.
 func publicly(i store.Incident, entry *store.Entry, kinds ...store.NoticeKind) store.Delivery {
 	d := delivery(i, weather(), kinds...)
+	d.Endpoint.Public = true
 	d.Entry, d.Subscription, d.Dependents = entry, &store.Subscription{ID: "sub_1"}, []string{"Secret Radar"}
 	return d
 }

@@ -112,6 +112,12 @@ public GET /p/:slug
 public GET /p/:slug/service/:id
 public GET /p/:slug/subscribe
 public POST /p/:slug/subscribe
+public GET /p/:slug/confirm
+public POST /p/:slug/confirm
+public GET /p/:slug/subscription
+public POST /p/:slug/subscription
+public GET /p/:slug/unsubscribe
+public POST /p/:slug/unsubscribe
 public POST /p/:slug/password
 public GET /status/subscribe
 public POST /status/subscribe

@@ -50,7 +50,7 @@ func (s *Server) pageStatus(c echo.Context) error {
 	page := web.StatusPage{
 		Frame: s.frame(c, "/status"), Overall: p.overall, Heading: p.description(), Plans: planRows(v, s.planned(p)),
 		Meta: p.meta(v), Feed: v.path("/feed.atom"), JSONFeed: v.path("/feed.json"), LLMs: v.api("/llms.txt"),
-		Subscribe: s.subscribeForm(v, s.subscribableOn(v, p.endpoints), store.Subscription{All: v.page == nil}),
+		Subscribe: s.subscribeForm(v, p.endpoints, store.Subscription{All: true}),
 	}
 	if v.page != nil {
 		page.Text = v.page.Text
@@ -239,8 +239,8 @@ func (s *Server) statusEndpoint(c echo.Context, slug string) error {
 	}
 	page.Endpoint.Maintained = p.maintained[o.ID]
 	page.Meta.Service, page.Meta.URL = o.Name, v.canonical(v.endpoint(o.Slug))
-	if len(s.subscribable()) > 0 && len(s.subscribableOn(v, p.endpoints)) > 0 {
-		page.Subscribe = v.path("/subscribe") + "?" + url.Values{"endpoint": {o.Slug}}.Encode()
+	if len(s.subscribable()) > 0 {
+		page.Subscribe = v.path(subscribePart) + "?" + url.Values{"endpoint": {o.Slug}}.Encode()
 	}
 	for i := range page.Places {
 		page.Places[i].Failure = nil // that is for whoever runs it

@@ -21,13 +21,10 @@ const askPatience = time.Minute
 // subscribeForm returns the form that asks for a subscription; nil where none can be had. sub is what is chosen so far.
 func (s *Server) subscribeForm(v site, shown []store.Overview, sub store.Subscription) *web.SubscribeForm {
 	by := s.subscribable()
-	if len(by) == 0 || v.page != nil && len(shown) == 0 {
+	if len(by) == 0 {
 		return nil
 	}
-	f := &web.SubscribeForm{Action: v.path("/subscribe"), About: subscribeAbout(shown, sub)}
-	if v.page != nil {
-		f.About.Tags = nil // a tag may be that of others as well
-	}
+	f := &web.SubscribeForm{Action: v.path(subscribePart), About: subscribeAbout(v, shown, sub)}
 	for _, t := range by {
 		label := typeWords(t)
 		if t == store.ChannelSlack {
@@ -39,7 +36,7 @@ func (s *Server) subscribeForm(v site, shown []store.Overview, sub store.Subscri
 }
 
 // subscribeAbout returns the part of a form that says what a subscription is about.
-func subscribeAbout(shown []store.Overview, sub store.Subscription) web.SubscribeAbout {
+func subscribeAbout(v site, shown []store.Overview, sub store.Subscription) web.SubscribeAbout {
 	about := web.SubscribeAbout{All: sub.All}
 	for _, o := range shown {
 		chosen := slices.Contains(sub.Endpoints, o.ID)
@@ -48,52 +45,34 @@ func subscribeAbout(shown []store.Overview, sub store.Subscription) web.Subscrib
 		}
 		about.Endpoints = append(about.Endpoints, web.PickOption{Slug: o.Slug, Name: o.Name, Chosen: chosen})
 	}
-	for _, tag := range tagsOf(shown) {
+	for _, tag := range offeredTags(v, shown) {
 		about.Tags = append(about.Tags, web.Tick{Value: tag, Label: tag, On: slices.Contains(sub.Tags, tag)})
 	}
 	return about
 }
 
-// shownEndpoints returns the endpoints that the public is shown, by name.
-func (s *Server) shownEndpoints(ctx context.Context) ([]store.Overview, error) {
-	p, err := s.public(ctx)
+// offered returns the endpoints of a page, which somebody can subscribe to, by name.
+func (s *Server) offered(ctx context.Context, v site) ([]store.Overview, error) {
+	if v.page == nil {
+		p, err := s.public(ctx)
+		return p.endpoints, err
+	}
+	p, err := s.publicOn(ctx, *v.page)
 	return p.endpoints, err
 }
 
-// offered returns the endpoints of a page that somebody can subscribe to, by name.
-func (s *Server) offered(ctx context.Context, v site) ([]store.Overview, error) {
-	if v.page == nil {
-		return s.shownEndpoints(ctx)
+// offeredTags returns the tags by which somebody can subscribe: on pages of their own, tags are nobody's business.
+func offeredTags(v site, shown []store.Overview) []string {
+	if v.page != nil {
+		return nil
 	}
-	p, err := s.publicOn(ctx, *v.page)
-	return s.subscribableOn(v, p.endpoints), err
-}
-
-// subscribableOn returns those of the endpoints on a page that somebody can subscribe to: strangers are told of public ones only,
-// wherever the others are shown.
-func (s *Server) subscribableOn(v site, endpoints []store.Overview) []store.Overview {
-	if v.page == nil {
-		return endpoints
-	}
-	return slices.DeleteFunc(slices.Clone(endpoints), func(o store.Overview) bool { return !o.Public })
-}
-
-// within returns the wish of somebody on a page: everything means what is on the page at that moment.
-func (w wish) within(shown []store.Overview) wish {
-	w.Tags = nil
-	if w.All {
-		w.All, w.Endpoints = false, nil
-		for _, o := range shown {
-			w.Endpoints = append(w.Endpoints, o.Slug)
-		}
-	}
-	return w
+	return tagsOf(shown)
 }
 
 // pageSubscribe is the form alone, with one endpoint chosen if the query names one. An endpoint that goes by the name of this page
 // is shown in its place.
 func (s *Server) pageSubscribe(c echo.Context) error {
-	err := s.statusEndpoint(c, strings.TrimPrefix(subscribePath, "/status/"))
+	err := s.statusEndpoint(c, strings.TrimPrefix(subscribePart, "/"))
 	if !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
@@ -109,7 +88,7 @@ func (s *Server) subscribePage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	sub := store.Subscription{All: v.page == nil}
+	sub := store.Subscription{All: true}
 	if at := slices.IndexFunc(shown, func(o store.Overview) bool { return o.Slug == c.QueryParam("endpoint") }); at >= 0 {
 		sub.All, sub.Endpoints = false, []string{shown[at].ID}
 	}
@@ -147,10 +126,7 @@ func (s *Server) doSubscribe(c echo.Context) error {
 		Type: f.text("type"), Address: f.text("address"), Secret: f.text("signing_secret"),
 		All: f.ticked("all"), Endpoints: f.texts("endpoints"), Tags: f.texts("tags"),
 	}
-	if v.page != nil {
-		w = w.within(shown)
-	}
-	sub, err := w.subscription(by, shown)
+	sub, err := w.subscription(by, v, shown)
 	if err != nil {
 		return s.subscribeAgain(c, w, shown, sub, err)
 	}
@@ -181,13 +157,13 @@ func (s *Server) answerAsked(c echo.Context, w wish, shown []store.Overview, sub
 		_ = http.NewResponseController(c.Response()).Flush() // one who has left is asked all the same
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), askPatience)
 		defer cancel()
-		s.noteUnasked(ctx, sub, s.question(ctx, sub, secret, times))
+		s.noteUnasked(ctx, sub, s.question(ctx, s.siteOf(c).page, sub, secret, times))
 		return nil
 	}
 	outlast(c, askPatience+promptness)
 	ctx, cancel := context.WithTimeout(c.Request().Context(), askPatience)
 	defer cancel()
-	if err := s.question(ctx, sub, secret, times); err != nil {
+	if err := s.question(ctx, s.siteOf(c).page, sub, secret, times); err != nil {
 		s.noteUnasked(ctx, sub, err)
 		if p := problemOf(err); p.Status == http.StatusConflict { // others were confirmed while we asked
 			return s.subscribeAgain(c, w, shown, sub, err)
@@ -234,10 +210,10 @@ func (s *Server) subscribeAgain(c echo.Context, w wish, shown []store.Overview, 
 	return s.render(c, p.Status, web.SubscribePage{Frame: s.frame(c, "/status"), Form: *form})
 }
 
-// withToken answers to links that hold a token. Without one, the path is that of an endpoint like any other.
+// withToken answers to links that hold a token. Without one, the path is that of an endpoint of the built-in page like any other.
 func (s *Server) withToken(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		if c.QueryParam("token") == "" {
+		if c.QueryParam("token") == "" && s.siteOf(c).page == nil {
 			return s.statusEndpoint(c, strings.TrimPrefix(c.Path(), "/status/"))
 		}
 		hush(c)
@@ -277,14 +253,14 @@ func (s *Server) orDead(c echo.Context, err error) error {
 
 // pageConfirm shows a button: programs that look at mails open the links in them, and none of them means it.
 func (s *Server) pageConfirm(c echo.Context) error {
-	token := c.QueryParam("token")
-	sub, err := s.confirmable(c.Request().Context(), token)
+	token, v := c.QueryParam("token"), s.siteOf(c)
+	sub, err := s.confirmable(c.Request().Context(), v, token)
 	if err != nil {
 		return s.orDead(c, err)
 	}
 	return s.render(c, http.StatusOK, web.SubscribeActPage{
 		Frame: s.frame(c, "/status"), Title: "Do you want to be told of incidents?", Where: whereWords(sub),
-		Action: confirmPath, Token: token, Button: "Yes, subscribe",
+		Action: v.path(confirmPart), Token: token, Button: "Yes, subscribe",
 		Text: "If you did not ask for it, close this page: nothing is sent to you.",
 	})
 }
@@ -294,8 +270,8 @@ func (s *Server) doConfirm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx := c.Request().Context()
-	sub, err := s.confirmable(ctx, token)
+	ctx, v := c.Request().Context(), s.siteOf(c)
+	sub, err := s.confirmable(ctx, v, token)
 	if err == nil {
 		err = s.confirm(ctx, sub.ID, store.HashSecret(token))
 	}
@@ -305,7 +281,7 @@ func (s *Server) doConfirm(c echo.Context) error {
 	return s.render(c, http.StatusOK, web.SubscribeSaidPage{
 		Frame: s.frame(c, "/status"), Private: true, Title: "Subscribed",
 		Text:   "You are told when something happens. Every message says how to end it.",
-		Manage: ManageURL(s.cfg.LinkKey, "", sub.ID),
+		Manage: linkURL(v.root, managePart, linkToken(s.cfg.LinkKey, "manage", sub.ID)),
 	})
 }
 
@@ -315,23 +291,26 @@ func (s *Server) pageManage(c echo.Context) error {
 
 // managePage shows a subscription to whoever has its link; typed is what it was to be about.
 func (s *Server) managePage(c echo.Context, status int, token string, typed *store.Subscription, problems web.Problems) error {
-	ctx := c.Request().Context()
-	sub, err := s.managed(ctx, token)
+	ctx, v := c.Request().Context(), s.siteOf(c)
+	sub, err := s.managed(ctx, v, token)
 	if err != nil {
 		return s.orDead(c, err)
 	}
-	shown, err := s.shownEndpoints(ctx)
+	page := web.SubscribeManagePage{
+		Frame: s.frame(c, "/status"), Action: v.path(managePart), Token: token, Type: typeWords(sub.Channel.Type), Where: whereWords(sub),
+		Waiting: sub.ConfirmedAt == nil, Broken: sub.Channel.BrokenAt, Shut: v.shut, Problems: problems,
+	}
+	if v.shut { // whoever has the link has not given the password of the page, whose endpoints it would list
+		return s.render(c, status, page)
+	}
+	shown, err := s.offered(ctx, v)
 	if err != nil {
 		return err
-	}
-	page := web.SubscribeManagePage{
-		Frame: s.frame(c, "/status"), Token: token, Type: typeWords(sub.Channel.Type), Where: whereWords(sub),
-		Waiting: sub.ConfirmedAt == nil, Broken: sub.Channel.BrokenAt, Problems: problems,
 	}
 	if typed != nil {
 		sub = *typed
 	}
-	page.About = subscribeAbout(shown, sub)
+	page.About = subscribeAbout(v, shown, sub)
 	return s.render(c, status, page)
 }
 
@@ -340,8 +319,8 @@ func (s *Server) doManage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx := c.Request().Context()
-	sub, err := s.managed(ctx, token)
+	ctx, v := c.Request().Context(), s.siteOf(c)
+	sub, err := s.managed(ctx, v, token)
 	if err != nil {
 		return s.orDead(c, err)
 	}
@@ -352,19 +331,22 @@ func (s *Server) doManage(c echo.Context) error {
 		}
 		return s.endedPage(c)
 	case "save":
+		if v.shut {
+			return s.managePage(c, http.StatusForbidden, token, nil, nil)
+		}
 		return s.changeAbout(c, sub, f, token)
 	}
 	return errNoAction
 }
 
 func (s *Server) changeAbout(c echo.Context, sub store.Subscription, f form, token string) error {
-	ctx := c.Request().Context()
-	shown, err := s.shownEndpoints(ctx)
+	ctx, v := c.Request().Context(), s.siteOf(c)
+	shown, err := s.offered(ctx, v)
 	if err != nil {
 		return err
 	}
 	w := wish{All: f.ticked("all"), Endpoints: f.texts("endpoints"), Tags: f.texts("tags")}
-	if mistakes := w.about(&sub, shown); len(mistakes) > 0 {
+	if mistakes := w.about(&sub, v, shown); len(mistakes) > 0 {
 		return s.managePage(c, http.StatusUnprocessableEntity, token, &sub, mistakes)
 	}
 	_, err = s.cfg.Store.UpdateSubscription(ctx, sub.ID, func(x *store.Subscription) error {
@@ -374,7 +356,7 @@ func (s *Server) changeAbout(c echo.Context, sub store.Subscription, f form, tok
 	if err != nil {
 		return s.orDead(c, err)
 	}
-	return c.Redirect(http.StatusSeeOther, managePath+"?"+url.Values{"token": {token}, "done": {"saved"}}.Encode())
+	return c.Redirect(http.StatusSeeOther, v.path(managePart)+"?"+url.Values{"token": {token}, "done": {"saved"}}.Encode())
 }
 
 func (s *Server) pageUnsubscribe(c echo.Context) error {
@@ -383,7 +365,7 @@ func (s *Server) pageUnsubscribe(c echo.Context) error {
 		return s.orDead(c, store.ErrNotFound)
 	}
 	return s.render(c, http.StatusOK, web.SubscribeActPage{
-		Frame: s.frame(c, "/status"), Title: "End this subscription?", Action: unsubscribePath, Token: token, Button: "Unsubscribe",
+		Frame: s.frame(c, "/status"), Title: "End this subscription?", Action: s.siteOf(c).path(unsubscribePart), Token: token, Button: "Unsubscribe",
 		Text: "Nothing more is sent to you then.",
 	})
 }

@@ -81,11 +81,11 @@ type Config struct {
 	// the body as they came, of which one byte more than MaxSlackBody at most, and check the signature. Nil: there is nothing at
 	// these addresses.
 	SlackAction, SlackCommand func(ctx context.Context, header http.Header, body []byte) (status int, contentType string, reply []byte)
-	// AskSubscriber asks whether somebody wants a subscription that was asked for on the status page, in a mail or a message in
-	// Slack that holds confirmURL. That is empty where s is confirmed already: the message says so, and leads to manageURL. It is
+	// AskSubscriber asks whether somebody wants a subscription that was asked for on a status page, nil for the built-in one, in a
+	// mail or a message in Slack that holds confirmURL. That is empty where s is confirmed already: the message says so, and leads to manageURL. It is
 	// empty for a webhook as well: nil means that its receiver answered a challenge, which holds manageURL and confirms the
 	// subscription. Nil: nobody from the public can subscribe; nor without a PublicURL, which the links need.
-	AskSubscriber func(ctx context.Context, s store.Subscription, confirmURL, manageURL string) error
+	AskSubscriber func(ctx context.Context, s store.Subscription, page *store.StatusPage, confirmURL, manageURL string) error
 	// SubscribeBy are the types of channels that AskSubscriber knows how to ask through. Nil: email, webhook and slack.
 	SubscribeBy []store.ChannelType
 	// SubscriptionCaps bound the subscriptions of the public; zero means store.DefaultSubscriptionCaps.
@@ -172,8 +172,10 @@ func New(cfg Config) (*Server, error) {
 	for _, path := range slackPaths { // signed by Slack, and nothing that a browser sends
 		s.origins.AddInsecureBypassPattern("POST " + path)
 	}
-	for _, path := range linkPaths {
-		s.origins.AddInsecureBypassPattern("POST " + path)
+	for _, part := range linkParts {
+		for _, page := range []string{"/status", "/p/{slug}"} {
+			s.origins.AddInsecureBypassPattern("POST " + page + part)
+		}
 	}
 	if cfg.PublicURL != "" {
 		if err := s.origins.AddTrustedOrigin(cfg.PublicURL); err != nil {

@@ -32,6 +32,7 @@ type site struct {
 	root string            // path that its own links begin with: "/status", "/p/acme", or empty at the root of its domain
 	// named means that base is nobody's word: that of a request is its sender's.
 	named bool
+	shut  bool // it takes a password that was not given: nothing that it shows may be told
 }
 
 const keySite = "site"
@@ -89,6 +90,14 @@ func (v site) id() string {
 	return v.page.ID
 }
 
+// subscribed is the store.Subscription.PageID of those who subscribe on the page.
+func (v site) subscribed() string {
+	if v.page == nil {
+		return ""
+	}
+	return v.page.ID
+}
+
 // keptAs names the page, as it was last edited, among what is kept of answers.
 func (v site) keptAs() string {
 	if v.page == nil {
@@ -115,8 +124,11 @@ func (v site) hidden() bool { return v.page != nil && (v.page.HideFromSearch || 
 
 // frame is what stands around the page's parts; nil around the built-in one.
 func (v site) frame() *web.Site {
-	if v.page == nil {
+	switch {
+	case v.page == nil:
 		return nil
+	case v.shut:
+		return &web.Site{Home: v.home(), Locked: true}
 	}
 	f := &web.Site{Name: v.page.Name, Home: v.home(), Locked: !v.page.Public()}
 	version := "?v=" + strconv.FormatInt(v.page.UpdatedAt.UnixMicro(), 36)
@@ -140,6 +152,7 @@ type sites struct {
 
 // sitesRead is never changed once it is there.
 type sitesRead struct {
+	byID     map[string]*store.StatusPage
 	bySlug   map[string]*store.StatusPage
 	byDomain map[string]*store.StatusPage // those with a proven domain
 }
@@ -190,9 +203,9 @@ func (t *sites) read(ctx context.Context, from store.Store) (*sitesRead, error) 
 }
 
 func sitesOf(pages []store.StatusPage) *sitesRead {
-	all := &sitesRead{map[string]*store.StatusPage{}, map[string]*store.StatusPage{}}
+	all := &sitesRead{map[string]*store.StatusPage{}, map[string]*store.StatusPage{}, map[string]*store.StatusPage{}}
 	for _, p := range pages {
-		all.bySlug[p.Slug] = &p
+		all.byID[p.ID], all.bySlug[p.Slug] = &p, &p
 		if p.Domain != "" && p.DomainProvenAt != nil {
 			all.byDomain[p.Domain] = &p
 		}
@@ -258,6 +271,16 @@ func (s *Server) hosted(next echo.HandlerFunc) echo.HandlerFunc {
 // sited finds the status page that a path names, and lets in whom it is for. Who may not see it learns no more than that it takes a
 // password, and from addresses that programs read not even that.
 func (s *Server) sited(next echo.HandlerFunc) echo.HandlerFunc {
+	return s.siteFound(func(c echo.Context) error {
+		if v := s.siteOf(c); v.shut {
+			return s.keptOut(c, v)
+		}
+		return next(c)
+	})
+}
+
+// siteFound finds the status page that a path names. Whom next answers may not have given its password: see site.shut.
+func (s *Server) siteFound(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		all, err := s.sites.read(c.Request().Context(), s.cfg.Store)
 		if err != nil {
@@ -278,9 +301,7 @@ func (s *Server) sited(next echo.HandlerFunc) echo.HandlerFunc {
 		if !page.Public() {
 			h.Set("Cache-Control", privateCache)
 			h.Add("Vary", "Cookie")
-			if !s.admitted(c, page) {
-				return s.keptOut(c, found)
-			}
+			found.shut = !s.admitted(c, page)
 		}
 		c.Set(keySite, found)
 		return next(c)

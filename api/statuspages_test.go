@@ -133,10 +133,15 @@ func TestWhatAPageCannotBe(t *testing.T) {
 // secretPage is a rollcall with a private endpoint that is down and stands on a page with a password, and a public one on another.
 func secretPage(t *testing.T) *rollcall {
 	t.Helper()
-	r := start(t, withDomains("open.example"), func(c *api.Config) {
-		c.LinkKey = linkKey
-		c.AskSubscriber = func(context.Context, store.Subscription, string, string) error { return nil }
-	})
+	r, _ := secretPagePost(t)
+	return r
+}
+
+// secretPagePost is secretPage, with what its subscribers are sent.
+func secretPagePost(t *testing.T) (*rollcall, *post) {
+	t.Helper()
+	p := &post{sent: make(chan question, 1000)}
+	r := start(t, withDomains("open.example"), func(c *api.Config) { c.LinkKey, c.AskSubscriber = linkKey, p.ask })
 	r.outage("Hush Hush", false)
 	r.register(`{"url": "https://weather.example/mcp", "name": "Weather", "public": true}`)
 	r.ask("POST", "/api/v1/incidents", `{"title": "Secret trouble", "text": "Between us", "endpoints": ["hush-hush"]}`).want(http.StatusCreated)
@@ -147,7 +152,7 @@ func secretPage(t *testing.T) *rollcall {
 	r.page(`{"slug": "locked", "name": "Locked name", "password": "correct horse", "sections": [{"title": "Zzz corner", "endpoints": ["hush-hush"]}]}`)
 	r.page(`{"slug": "open", "name": "Open name", "domain": "open.example", "sections": [{"endpoints": ["weather"]}]}`)
 	r.prove("open").want(http.StatusSeeOther)
-	return r
+	return r, p
 }
 
 // Everything that anybody may ask for is asked for, by every name that there is.
@@ -281,8 +286,8 @@ func TestAPageShowsWhatIsOnItAndNothingElse(t *testing.T) {
 		t.Errorf("asked: %s", asked.body)
 	}
 	subs := r.subscriptions()
-	if len(subs) != 1 || subs[0].All || len(subs[0].Endpoints) != 1 {
-		t.Errorf("subscribed to %+v, want the endpoint of the page", subs)
+	if len(subs) != 1 || !subs[0].All || subs[0].PageID != summary.Page.ID {
+		t.Errorf("subscribed to %+v, want all of the page", subs)
 	}
 	builtin := r.get("/status", nobody).want(http.StatusOK).body
 	if !strings.Contains(builtin, "Shared trouble") || !strings.Contains(builtin, `<link rel="canonical" href="http://rollcall.example/status">`) {

@@ -21,35 +21,43 @@ import (
 	"github.com/rollcallhq/rollcall/store"
 )
 
-// Where somebody from the public asks to be told, and where the links in what they are sent lead to.
+// Parts of status pages: where somebody from the public asks to be told, and where the links in what they are sent lead to.
 const (
-	subscribePath   = "/status/subscribe"
-	confirmPath     = "/status/confirm"
-	managePath      = "/status/subscription"
-	unsubscribePath = "/status/unsubscribe"
+	subscribePart   = "/subscribe"
+	confirmPart     = "/confirm"
+	managePart      = "/subscription"
+	unsubscribePart = "/unsubscribe"
 )
 
-// linkPaths take a token in place of a login, and nothing else that a browser sends by itself: another site that makes somebody
+// linkParts take a token in place of a login, and nothing else that a browser sends by itself: another site that makes somebody
 // send a form there can only send a token that it knows.
-var linkPaths = []string{confirmPath, managePath, unsubscribePath}
+var linkParts = []string{confirmPart, managePart, unsubscribePart}
 
 // minLinkKey is the length, in bytes, of the hash that a link key goes into.
 const minLinkKey = sha256.Size
 
 // UnsubscribeURL returns the link that ends a subscription: with a POST at once, as RFC 8058 has it, in a browser after a click.
-// key is Config.LinkKey, and publicURL Config.PublicURL.
-func UnsubscribeURL(key []byte, publicURL, id string) string {
-	return linkURL(publicURL, unsubscribePath, linkToken(key, "unsubscribe", id))
+// key is Config.LinkKey, publicURL Config.PublicURL, and page what it was subscribed on, nil for the built-in page.
+func UnsubscribeURL(key []byte, publicURL string, page *store.StatusPage, id string) string {
+	return linkURL(pageURL(publicURL, page), unsubscribePart, linkToken(key, "unsubscribe", id))
 }
 
-// ManageURL returns the link that shows a subscription of the public, changes and ends it. key is Config.LinkKey, and publicURL
-// Config.PublicURL.
-func ManageURL(key []byte, publicURL, id string) string {
-	return linkURL(publicURL, managePath, linkToken(key, "manage", id))
+// ManageURL returns the link that shows a subscription of the public, changes and ends it. Its parameters are those of
+// UnsubscribeURL.
+func ManageURL(key []byte, publicURL string, page *store.StatusPage, id string) string {
+	return linkURL(pageURL(publicURL, page), managePart, linkToken(key, "manage", id))
 }
 
-func linkURL(publicURL, path, token string) string {
-	return publicURL + path + "?" + url.Values{"token": {token}}.Encode()
+// pageURL is the address of a status page, nil for the built-in one, where its subscribers find it.
+func pageURL(publicURL string, page *store.StatusPage) string {
+	if page == nil {
+		return publicURL + "/status"
+	}
+	return page.URL(publicURL)
+}
+
+func linkURL(page, part, token string) string {
+	return page + part + "?" + url.Values{"token": {token}}.Encode()
 }
 
 // linkToken returns the token of a link about a subscription. It follows from the key, so that every message can hold it and
@@ -198,8 +206,8 @@ type wish struct {
 	Endpoints, Tags       []string // slugs, and tags
 }
 
-// about puts what the wish is about into sub, and returns what is wrong with it. Only what is public is there.
-func (w wish) about(sub *store.Subscription, shown []store.Overview) []probe.Problem {
+// about puts what the wish is about into sub, and returns what is wrong with it. Only what the page shows is there.
+func (w wish) about(sub *store.Subscription, v site, shown []store.Overview) []probe.Problem {
 	var mistakes []probe.Problem
 	sub.All, sub.Endpoints, sub.Tags = w.All, nil, nil
 	if w.All {
@@ -213,7 +221,7 @@ func (w wish) about(sub *store.Subscription, shown []store.Overview) []probe.Pro
 			sub.Endpoints = append(sub.Endpoints, shown[at].ID)
 		}
 	}
-	known := tagsOf(shown)
+	known := offeredTags(v, shown)
 	for i, tag := range w.Tags[:min(len(w.Tags), store.MaxSubscribed+1)] {
 		if !slices.Contains(known, tag) {
 			mistakes = append(mistakes, probe.Problem{Field: indexed("tags", i), Message: "is not there"})
@@ -240,10 +248,10 @@ func tagsOf(endpoints []store.Overview) []string {
 // maxMail is the longest address that mail is delivered to: RFC 5321 §4.5.3.1.3, without the angle brackets.
 const maxMail = 254
 
-// subscription returns what the wish comes to, unconfirmed. Its error is store.Invalid with every mistake.
-func (w wish) subscription(by []store.ChannelType, shown []store.Overview) (store.Subscription, error) {
-	sub := store.Subscription{Channel: store.Channel{Name: "Subscriber", Type: store.ChannelType(w.Type)}}
-	mistakes := w.about(&sub, shown)
+// subscription returns what the wish comes to on a page, unconfirmed. Its error is store.Invalid with every mistake.
+func (w wish) subscription(by []store.ChannelType, v site, shown []store.Overview) (store.Subscription, error) {
+	sub := store.Subscription{PageID: v.subscribed(), Channel: store.Channel{Name: "Subscriber", Type: store.ChannelType(w.Type)}}
+	mistakes := w.about(&sub, v, shown)
 	wrong := func(field, message string) {
 		mistakes = append(mistakes, probe.Problem{Field: field, Message: message})
 	}
@@ -295,7 +303,7 @@ func (s *Server) enlist(ctx context.Context, sub store.Subscription) (kept store
 func (s *Server) tryEnlist(ctx context.Context, sub store.Subscription) (store.Subscription, string, error) {
 	secret, hash := store.NewSecret("")
 	sub.ConfirmHash = hash
-	found, err := s.cfg.Store.Subscriptions(ctx, store.SubscriptionFilter{PublicOnly: true, Address: sub.Address(), Limit: 1})
+	found, err := s.cfg.Store.Subscriptions(ctx, store.SubscriptionFilter{PageID: &sub.PageID, Address: sub.Address(), Limit: 1})
 	if err != nil {
 		return store.Subscription{}, "", err
 	}
@@ -330,9 +338,9 @@ func (s *Server) spent(sub store.Subscription, times int) bool {
 	return times > 1 && sub.CreatedAt.Before(s.started) && time.Since(sub.CreatedAt) < askedSpan
 }
 
-// question sends what has to be sent about a subscription that was asked for; times says how often that was in a day. Of a
-// webhook, it confirms the subscription when the receiver has answered.
-func (s *Server) question(ctx context.Context, sub store.Subscription, secret string, times int) error {
+// question sends what has to be sent about a subscription that was asked for on a page; times says how often that was in a day. Of
+// a webhook, it confirms the subscription when the receiver has answered.
+func (s *Server) question(ctx context.Context, page *store.StatusPage, sub store.Subscription, secret string, times int) error {
 	confirmURL := ""
 	switch {
 	case sub.ConfirmedAt != nil:
@@ -342,9 +350,9 @@ func (s *Server) question(ctx context.Context, sub store.Subscription, secret st
 	case sub.Channel.Type != store.ChannelWebhook && s.spent(sub, times):
 		return nil
 	case sub.Channel.Type != store.ChannelWebhook:
-		confirmURL = linkURL(s.cfg.PublicURL, confirmPath, secret)
+		confirmURL = linkURL(pageURL(s.cfg.PublicURL, page), confirmPart, secret)
 	}
-	err := s.cfg.AskSubscriber(ctx, sub, confirmURL, ManageURL(s.cfg.LinkKey, s.cfg.PublicURL, sub.ID))
+	err := s.cfg.AskSubscriber(ctx, sub, page, confirmURL, ManageURL(s.cfg.LinkKey, s.cfg.PublicURL, page, sub.ID))
 	if err != nil || sub.ConfirmedAt != nil || sub.Channel.Type != store.ChannelWebhook {
 		return err
 	}
@@ -380,27 +388,27 @@ func noRoom(err error) error {
 	return err
 }
 
-// confirmable returns the subscription that a secret confirms; store.ErrNotFound when it confirms none.
-func (s *Server) confirmable(ctx context.Context, secret string) (store.Subscription, error) {
+// confirmable returns the subscription on a page that a secret confirms; store.ErrNotFound when it confirms none.
+func (s *Server) confirmable(ctx context.Context, v site, secret string) (store.Subscription, error) {
 	if secret == "" || len(secret) > maxLinkToken {
 		return store.Subscription{}, store.ErrNotFound
 	}
 	hash := store.HashSecret(secret)
 	sub, err := s.cfg.Store.SubscriptionByToken(ctx, hash)
-	if err == nil && !sub.Confirms(hash) {
+	if err == nil && (!sub.Confirms(hash) || sub.PageID != v.subscribed()) {
 		err = store.ErrNotFound
 	}
 	return sub, err
 }
 
-// managed returns the subscription of the public that a token of a link to manage it is of; store.ErrNotFound when there is none.
-func (s *Server) managed(ctx context.Context, token string) (store.Subscription, error) {
+// managed returns the subscription on a page that a token of a link to manage it is of; store.ErrNotFound when there is none.
+func (s *Server) managed(ctx context.Context, v site, token string) (store.Subscription, error) {
 	id, ok := s.linked("manage", token)
 	if !ok {
 		return store.Subscription{}, store.ErrNotFound
 	}
 	sub, err := s.cfg.Store.Subscription(ctx, id)
-	if err == nil && !sub.Public() {
+	if err == nil && (!sub.Public() || sub.PageID != v.subscribed()) {
 		err = store.ErrNotFound
 	}
 	return sub, err

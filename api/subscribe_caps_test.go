@@ -48,7 +48,7 @@ func TestThereIsRoomForSoManySubscribers(t *testing.T) {
 			t.Error("one for which there is no room was asked")
 		}
 		// Who is there already makes room by leaving.
-		r.submit("/status/unsubscribe", "token="+tokenOf(t, api.UnsubscribeURL(linkKey, "", first.sub.ID))).want(http.StatusOK)
+		r.submit("/status/unsubscribe", "token="+tokenOf(t, api.UnsubscribeURL(linkKey, "", nil, first.sub.ID))).want(http.StatusOK)
 		r.submit("/status/confirm", "token="+tokenOf(t, second.confirm)).want(http.StatusOK)
 	})
 

@@ -24,6 +24,7 @@ var linkKey = []byte("a key of thirty-two bytes, or so.")
 // question is what a subscriber was sent.
 type question struct {
 	sub             store.Subscription
+	page            *store.StatusPage
 	confirm, manage string
 }
 
@@ -33,8 +34,8 @@ type post struct {
 	err  error
 }
 
-func (p *post) ask(_ context.Context, sub store.Subscription, confirmURL, manageURL string) error {
-	p.sent <- question{sub, confirmURL, manageURL}
+func (p *post) ask(_ context.Context, sub store.Subscription, page *store.StatusPage, confirmURL, manageURL string) error {
+	p.sent <- question{sub, page, confirmURL, manageURL}
 	return p.err
 }
 
@@ -155,7 +156,7 @@ func TestOneClickEndsASubscription(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, post := subscribing(t)
 			r.submit("/status/subscribe", "type=email&address=ada@example.com&all=yes").want(http.StatusOK)
-			path := pathOf(t, api.UnsubscribeURL(linkKey, "https://status.example", post.next(t).sub.ID))
+			path := pathOf(t, api.UnsubscribeURL(linkKey, "https://status.example", nil, post.next(t).sub.ID))
 			if page := r.get(path, nobody).want(http.StatusOK); !strings.Contains(page.body, "<button") || len(r.subscriptions()) != 1 {
 				t.Errorf("opening the link: %s", page.body)
 			}
@@ -176,8 +177,8 @@ func TestAMembersSubscriptionIsNotShownByALink(t *testing.T) {
 	cookie := header("Cookie", "__Host-rollcall_session="+r.login())
 	body := r.ask("POST", "/api/v1/subscriptions", `{"type": "email", "to": "bo@example.com", "all": true}`, nobody, cookie).want(http.StatusCreated).object()
 	id, _ := body["id"].(string)
-	r.get(pathOf(t, api.ManageURL(linkKey, "https://status.example", id)), nobody).want(http.StatusNotFound)
-	r.submit(pathOf(t, api.UnsubscribeURL(linkKey, "https://status.example", id)), "List-Unsubscribe=One-Click").want(http.StatusOK)
+	r.get(pathOf(t, api.ManageURL(linkKey, "https://status.example", nil, id)), nobody).want(http.StatusNotFound)
+	r.submit(pathOf(t, api.UnsubscribeURL(linkKey, "https://status.example", nil, id)), "List-Unsubscribe=One-Click").want(http.StatusOK)
 	if subs := r.subscriptions(); len(subs) != 0 {
 		t.Errorf("after the click: %+v", subs)
 	}
@@ -187,12 +188,12 @@ func TestATokenIsGoodForOneThingOnly(t *testing.T) {
 	r, post := subscribing(t)
 	r.submit("/status/subscribe", "type=email&address=ada@example.com&all=yes").want(http.StatusOK)
 	q := post.next(t)
-	unsubscribe := tokenOf(t, api.UnsubscribeURL(linkKey, "", q.sub.ID))
+	unsubscribe := tokenOf(t, api.UnsubscribeURL(linkKey, "", nil, q.sub.ID))
 	tokens := map[string]string{"/status/confirm": tokenOf(t, q.confirm), "/status/subscription": tokenOf(t, q.manage), "/status/unsubscribe": unsubscribe}
 	wrong := []string{
 		"x", q.sub.ID, "." + q.sub.ID, strings.ToUpper(tokenOf(t, q.manage)), strings.Repeat("a", 5000), "\x00", "%ff",
-		tokenOf(t, api.ManageURL([]byte("another key of thirty-two bytes..."), "", q.sub.ID)),
-		tokenOf(t, api.ManageURL(nil, "", q.sub.ID)), string(q.sub.ConfirmHash),
+		tokenOf(t, api.ManageURL([]byte("another key of thirty-two bytes..."), "", nil, q.sub.ID)),
+		tokenOf(t, api.ManageURL(nil, "", nil, q.sub.ID)), string(q.sub.ConfirmHash),
 	}
 	dead := r.get("/status/confirm?token=nothing", nobody).want(http.StatusNotFound).body
 	same := func(a, b string) bool { // but for the time in the foot

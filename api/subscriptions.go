@@ -16,8 +16,8 @@ import (
 )
 
 // subscriptionJSON returns a subscription as it stands in JSON: what its channel is made of, without secrets, then what it is
-// about. An address that is not the reader's own is shortened.
-func subscriptionJSON(s store.Subscription, slugs map[string]string, own bool) Channel {
+// about. An address that is not the reader's own is shortened. page is the slug of the page that it is of, nil where it is of none.
+func subscriptionJSON(s store.Subscription, page *string, slugs map[string]string, own bool) Channel {
 	shown := Channel{{"id", s.ID}, {"type", s.Channel.Type}}
 	spec, _ := s.Channel.Type.Spec()
 	for _, f := range spec.Fields {
@@ -39,6 +39,7 @@ func subscriptionJSON(s store.Subscription, slugs map[string]string, own bool) C
 	}
 	return append(shown,
 		channelMember{"public", s.Public()},
+		channelMember{"page", page},
 		channelMember{"all", s.All},
 		channelMember{"endpoints", slugsOf(s.Endpoints, slugs)},
 		channelMember{"tags", append([]string{}, s.Tags...)},
@@ -78,9 +79,17 @@ func (s *Server) subscriptionsJSON(ctx context.Context, reader string, all ...st
 	if err != nil {
 		return nil, err
 	}
+	pages, err := s.sites.read(ctx, s.cfg.Store)
+	if err != nil {
+		return nil, err
+	}
 	shown := make([]Channel, 0, len(all))
 	for _, one := range all {
-		shown = append(shown, subscriptionJSON(one, slugs, reader != "" && one.UserID == reader))
+		var page *string
+		if of := pages.byID[one.PageID]; of != nil {
+			page = &of.Slug
+		}
+		shown = append(shown, subscriptionJSON(one, page, slugs, reader != "" && one.UserID == reader))
 	}
 	return shown, nil
 }
@@ -183,7 +192,7 @@ func readSubscription(m *members) subscriptionInput {
 		inner.rest()
 		in.Quiet = &q
 	}
-	m.readOnly("id", "public", "broken", "broken_at", "confirmed_at", "created_at")
+	m.readOnly("id", "public", "page", "broken", "broken_at", "confirmed_at", "created_at")
 	m.rest()
 	in.Mistakes = *m.mistakes
 	return in

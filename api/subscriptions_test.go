@@ -40,7 +40,7 @@ func TestAMemberSubscribes(t *testing.T) {
 		delete(got, name)
 	}
 	want := map[string]any{
-		"id": id, "type": "email", "to": "Ada@example.com", "public": false, "all": false, "endpoints": []any{"a", "b"}, "tags": []any{"prod"},
+		"id": id, "type": "email", "to": "Ada@example.com", "public": false, "page": nil, "all": false, "endpoints": []any{"a", "b"}, "tags": []any{"prod"},
 		"severities": []any{"down", "gated"}, "quiet": map[string]any{"from": "22:00", "to": "07:00", "zone": "Europe/Berlin"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -96,6 +96,7 @@ func samples() map[string]web.Page {
 		"status-page-new":     web.StatusPageFormPage{Frame: frame("/pages"), Sections: []web.SectionForm{{First: true, Last: true, Picker: picker("sections[0].endpoints", "Endpoints")}}},
 		"status-page":         statusPageForm(),
 		"status-announced":    statusAnnounced(),
+		"subscribe-shut":      web.SubscribeManagePage{Frame: web.Frame{Now: now, Site: &web.Site{Home: "/p/acme", Locked: true}}, Action: "/p/acme/subscription", Token: "a-token", Type: "Email", Where: "ada@example.com", Shut: true},
 		"subscribe-public":    web.SubscribePage{Frame: visitor(), Form: subscribeForm()},
 		"subscribe-mistakes":  subscribeMistakes(),
 		"subscribe-asked":     web.SubscribeSaidPage{Frame: visitor(), Title: "Look at your mail", Text: "A mail is on its way to you. Open the link in it within two days and confirm: nothing else is sent before. If it does not come, look among unwanted mail."},
@@ -870,7 +871,7 @@ func subscribeManage() web.SubscribeManagePage {
 	about := subscribeForm().About
 	about.All, about.Endpoints[0].Chosen, about.Tags[1].On = false, true, true
 	broken := before(3 * time.Hour)
-	return web.SubscribeManagePage{Frame: visitor(), Token: "a-token", Type: "Email", Where: "ada@example.com", Waiting: true, Broken: &broken, About: about}
+	return web.SubscribeManagePage{Frame: visitor(), Action: "/status/subscription", Token: "a-token", Type: "Email", Where: "ada@example.com", Waiting: true, Broken: &broken, About: about}
 }
 
 func statusAnnounced() web.StatusPage {

@@ -64,11 +64,13 @@ func (SubscribeActPage) template() string { return "subscribe_act" }
 // SubscribeManagePage shows a subscription to whoever has its link.
 type SubscribeManagePage struct {
 	Frame
+	Action   string // address that its forms are posted to
 	Token    string
 	Type     string // "Email"
 	Where    string // an address as far as it may be shown
 	Waiting  bool   // nobody has confirmed it
 	Broken   *time.Time
+	Shut     bool // the status page takes a password that was not given: what the subscription is about is not shown
 	About    SubscribeAbout
 	Problems Problems
 }

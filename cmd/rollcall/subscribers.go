@@ -23,13 +23,17 @@ func (s *service) pruneSubscriptions(ctx context.Context) error {
 	return err
 }
 
-// askSubscriber asks an address whether it wants a subscription; nil from a webhook means that it does. confirmURL is empty for
-// one that is subscribed already. What an address is asked holds one link: to confirm, or to manage.
-func (s *service) askSubscriber(ctx context.Context, sub store.Subscription, confirmURL, manageURL string) error {
+// askSubscriber asks an address whether it wants a subscription on a page, nil for the built-in one; nil from a webhook means that
+// it does. confirmURL is empty for one that is subscribed already. What an address is asked holds one link: to confirm, or to manage.
+func (s *service) askSubscriber(ctx context.Context, sub store.Subscription, page *store.StatusPage, confirmURL, manageURL string) error {
 	if sub.Channel.Type == store.ChannelWebhook {
 		return s.webhooks.Challenge(ctx, sub.Channel, store.NewID("challenge"), manageURL)
 	}
-	return s.dispatcher.Ask(ctx, sub.Channel, alerts.NewQuestion(confirmURL, manageURL))
+	name := ""
+	if page != nil {
+		name = page.Name
+	}
+	return s.dispatcher.Ask(ctx, sub.Channel, alerts.NewQuestion(name, confirmURL, manageURL))
 }
 
 // subscribable are the types of channels by which the public may subscribe: mail only where there is a server for it.
@@ -46,7 +50,7 @@ func (s *service) unsubscribeURL(d store.Delivery) string {
 	if d.Subscription == nil || s.cfg.publicURL == "" {
 		return ""
 	}
-	return api.UnsubscribeURL(s.linkKey, s.cfg.publicURL, d.Subscription.ID)
+	return api.UnsubscribeURL(s.linkKey, s.cfg.publicURL, d.Page, d.Subscription.ID)
 }
 
 // unsubscribe ends the subscription of an address that refuses messages for good.
