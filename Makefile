@@ -61,9 +61,9 @@ lint: ## golangci-lint
 	@$(golangci-lint) run ./...
 
 .PHONY: crash
-crash: ## more than two hundred kills on the way from a check to a settled notice, without the race detector
+crash: ## more than two hundred processes killed on the way from a check to a settled notice, without the race detector
 	@$(step) "go test ./alerts, all kills"
-	@.ci/gotest -timeout 30m -run '^TestCrash$$' ./alerts
+	@.ci/gotest -timeout 30m -run '^Test(Crash|Kill)$$' ./alerts
 
 .PHONY: race
 race: ## every test with the race detector: SQLite, Postgres, real peers

@@ -44,10 +44,7 @@ var deaths = []string{
 func TestCrash(t *testing.T) {
 	template := filepath.Join(t.TempDir(), "empty.db")
 	openSQLite(t, template).Close() //nolint:errcheck // a test that cannot open it below says so
-	runs := 16 * 13                 // sixteen of each
-	if raceEnabled {                // ten times as slow; `make crash` does all of them
-		runs = 4 * 13
-	}
+	runs := 4 * len(deaths)
 	c := &casualties{lived: map[string]int{}, killed: map[string]int{}}
 	t.Run("runs", func(t *testing.T) {
 		for i := range runs {

@@ -35,7 +35,8 @@ type plan struct {
 	Nth              int       // when it comes there so often
 }
 
-// story is what the checks find, a minute after the other.
+// story is what the checks find, a minute after the other. With the confirmed one an hour begins, so that the one before is added
+// up in the same transaction.
 var story = []probe.Verdict{probe.Up, probe.Down, probe.Down, probe.Up}
 
 const confirmed = 2 // the check of the story that opens the incident
@@ -62,6 +63,10 @@ func init() {
 func (p plan) live() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // should nobody be left who waits for it
 	defer cancel()
+	s := &mortal{plan: p, seen: map[string]int{}, news: make(chan struct{}, 1)}
+	if p.Driver == "sqlite" {
+		hookSQLite(s.comeBy)
+	}
 	db, err := openAny(ctx, p.Driver, p.Database)
 	if err != nil {
 		return err
@@ -71,7 +76,7 @@ func (p plan) live() error {
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
 		return err
 	}
-	s := &mortal{Store: db, plan: p, seen: map[string]int{}, news: make(chan struct{}, 1)}
+	s.Store = db
 	wake := make(chan struct{}, 1)
 	d := alerts.New(alerts.Config{
 		Store:       s,
@@ -164,7 +169,7 @@ func (s *mortal) watch(ctx context.Context, wake chan<- struct{}) error {
 func (s *mortal) record(ctx context.Context, c store.Check) error {
 	for {
 		s.comeBy("recording")
-		_, err := s.Record(s.asked(ctx, "in Record"), []store.Check{c}, rules)
+		_, err := s.Record(s.asked(ctx), []store.Check{c}, rules)
 		if err == nil {
 			s.comeBy("recorded")
 			return nil
@@ -207,12 +212,12 @@ func (s *mortal) LeaseNotices(ctx context.Context, holder string, now time.Time,
 		return nil, err
 	}
 	s.comeBy("leasing")
-	return s.Store.LeaseNotices(s.asked(ctx, "in LeaseNotices"), holder, now, lease, limit)
+	return s.Store.LeaseNotices(s.asked(ctx), holder, now, lease, limit)
 }
 
 // SettleNotice implements store.Store. The dispatcher comes by on both sides of it.
 func (s *mortal) SettleNotice(ctx context.Context, how store.Settlement) error {
-	err := s.Store.SettleNotice(s.asked(ctx, "in SettleNotice"), how)
+	err := s.Store.SettleNotice(s.asked(ctx), how)
 	select {
 	case s.news <- struct{}{}:
 	default:
@@ -220,25 +225,14 @@ func (s *mortal) SettleNotice(ctx context.Context, how store.Settlement) error {
 	return err
 }
 
-// asked returns a context that comes by a place whenever somebody asks whether it has ended, which the drivers of databases do
-// before and after each statement.
-func (s *mortal) asked(ctx context.Context, place string) context.Context {
-	return askedContext{ctx, func() { s.comeBy(place) }}
-}
-
-type askedContext struct {
-	context.Context
-	ask func()
-}
-
-// Done implements context.Context.
-func (c askedContext) Done() <-chan struct{} {
-	c.ask()
-	return c.Context.Done()
-}
-
-// Err implements context.Context.
-func (c askedContext) Err() error {
-	c.ask()
-	return c.Context.Err()
+// asked returns a context with which SQLite comes by a place at each step. Statements to Postgres are seen by the line.
+func (s *mortal) asked(ctx context.Context) context.Context {
+	if s.plan.Driver != "sqlite" {
+		return ctx
+	}
+	return askedContext{ctx, func() {
+		if station, step, ok := whereInSQLite(); ok {
+			s.comeBy(station + ": " + step)
+		}
+	}}
 }

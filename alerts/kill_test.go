@@ -10,12 +10,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -25,114 +27,205 @@ import (
 
 	"github.com/rollcallhq/rollcall/alerts/alertstest"
 	"github.com/rollcallhq/rollcall/store"
+	"github.com/rollcallhq/rollcall/store/sqlite"
 	"github.com/rollcallhq/rollcall/store/storetest"
 )
 
-// ends are the places where a process is killed, and how many processes are at each, so that they end at its first, its last and
-// others in between.
+// ends are the places outside of transactions where a process is killed, and how many processes are at each, so that they end at
+// its first, its last and others in between.
 var ends = []struct {
-	place            string
-	sqlite, postgres int
+	place string
+	times int
 }{
-	{"recording", 2, 1},
-	{"in Record", 4, 1},
-	{"recorded", 2, 2},
-	{"leasing", 2, 1},
-	{"in LeaseNotices", 4, 1},
-	{"leased", 2, 2},
-	{"worded", 2, 1},
-	{"asked", 2, 2},    // the request is with the channel, which has not taken it
-	{"accepted", 4, 3}, // the channel has taken it and cannot say so
-	{"sent", 3, 2},
-	{"settling", 2, 1},
-	{"in SettleNotice", 4, 1},
-	{"settled", 2, 2},
-	{"before a statement", 0, 8},
-	{"after a statement", 0, 8}, // its answer is lost
-	{databaseLost, 0, 2},
+	{"recording", 2},
+	{"recorded", 3},
+	{"leasing", 2},
+	{"leased", 2},
+	{"worded", 3},
+	{"asked", 3},    // the request is with the channel, which has not taken it
+	{"accepted", 4}, // the channel has taken it and cannot say so
+	{"sent", 3},
+	{"settling", 3},
+	{"settled", 3},
 }
 
 // databaseLost is no end for most processes: they go on when the database is back.
 const databaseLost = "database lost"
 
+// losses are how often the database is lost, each time somewhere else.
+const losses = 8
+
+// parts are what the way consists of at least, in the words of the places.
+var parts = map[string][]string{
+	"sqlite": {
+		"Record: insertChecks", "Record: putPlaces", "Record: updateStates", "Record: putRollups", "Record: insertIncident",
+		"Record: updateIncident", "Record: insertEntries", "Record: insertNotices", "Record: row of checks", "Record: row of places",
+		"Record: row of endpoint_states", "Record: row of uptime_hours", "Record: row of uptime_days", "Record: row of incidents",
+		"Record: row of incident_entries", "Record: row of notices", "Record: commit",
+		"LeaseNotices: take", "LeaseNotices: row of notices", "LeaseNotices: commit",
+		"SettleNotice: settle", "SettleNotice: logAttempts", "SettleNotice: row of notices", "SettleNotice: commit",
+	},
+	"postgres": {
+		"after INSERT INTO checks", "after UPDATE places", "after UPDATE endpoint_states", "after INSERT INTO uptime_hours",
+		"after INSERT INTO uptime_days", "after INSERT INTO incidents", "after UPDATE incidents", "after INSERT INTO incident_entries",
+		"after INSERT INTO notices", "commit of INSERT INTO checks", "commit of INSERT INTO uptime_days", // of Record
+		"after UPDATE notices", "commit of UPDATE places", // of LeaseNotices
+		"after INSERT INTO notice_attempts", "commit of INSERT INTO notice_attempts", // of SettleNotice
+	},
+}
+
 // TestKill has real processes record checks and deliver what follows from them, while channels answer with faults; ends each with
-// SIGKILL somewhere on the way, and has another one go on.
+// SIGKILL somewhere on the way, and has another one go on. They end at every place that a process passes to which nothing happens:
+// before, between and after the statements of the store, and at the steps of the dispatcher.
 func TestKill(t *testing.T) {
-	var outages, killed, late atomic.Int64
-	for _, driver := range []string{"sqlite", "postgres"} {
+	tolls := map[string]*toll{"sqlite": newToll(), "postgres": newToll()}
+	for driver, own := range tolls {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, driver)
-			visits := h.visits()
-			for _, end := range ends {
-				n := map[string]int{"sqlite": end.sqlite, "postgres": end.postgres}[driver]
-				died := 0
-				for i := range n {
-					nth := 1 + i*max(visits[end.place]-1, 0)/max(n-1, 1)
-					switch h.run(fmt.Sprintf("%s, time %d", end.place, nth), plan{Death: end.place, Nth: nth, Patient: i != 1}) {
-					case atPlace:
-						died++
-						killed.Add(1)
-					case tooLate:
-						late.Add(1)
-					}
-					outages.Add(1)
-				}
-				if died < n/2 && end.place != databaseLost {
-					t.Errorf("%d of %d killed at %q, which was passed %d times: the test does not test what it says", died, n, end.place, visits[end.place])
+			databases := newDatabases(t, driver)
+			visits := visitsOf(t, driver, databases[0])
+			inParallel(databases, plansFor(driver, visits), func(i int, p plan, database string) {
+				t.Run(fmt.Sprintf("%d: %s, time %d", i, shortened(p.Death), p.Nth), func(t *testing.T) {
+					random := rand.New(rand.NewPCG(5, uint64(i))) //nolint:gosec // chance, not a secret
+					s := newStage(t, driver, database, random)
+					own.add(p.Death, s.live(p), s.gates)
+				})
+			})
+			for place, died := range own.deaths {
+				if died == 0 && place != databaseLost && !raceEnabled {
+					t.Errorf("nobody was killed at %q, which is passed %d times: the test does not test what it says", place, visits[place])
 				}
 			}
+			for _, how := range faults {
+				if own.faults[how] == 0 && !raceEnabled {
+					t.Errorf("no channel answered with %q", how)
+				}
+			}
+			t.Logf("%d outages; %d processes killed where they were to be, at %d places, %d when they had lived for long enough; %v",
+				own.runs, own.killed, len(own.deaths), own.tooLate, own.faults)
 		})
 	}
 	t.Cleanup(func() {
-		t.Logf("%d outages; %d processes killed where they were to be, %d when they had lived for long enough", outages.Load(), killed.Load(), late.Load())
-		if n := killed.Load() + late.Load(); n < 60 && !t.Failed() {
-			t.Errorf("%d kills, want 60 at least", n)
+		killed := tolls["sqlite"].killed + tolls["postgres"].killed
+		t.Logf("%d processes killed where they were to be", killed)
+		if killed < 200 && !raceEnabled && !t.Failed() {
+			t.Errorf("%d processes killed where they were to be, want 200 at least", killed)
 		}
 	})
 }
 
-// house is a database that outlives the processes which work on it, one after the other.
-type house struct {
-	t                *testing.T
-	driver, database string
-	reaper           *reaper
-	line             *line // nil: there is none between a process and its file
-	random           *rand.Rand
-	runs             int
-}
-
-func newHouse(t *testing.T, driver string) *house {
-	h := &house{t: t, driver: driver, reaper: &reaper{}, random: rand.New(rand.NewPCG(5, 9))} //nolint:gosec // chance, not a secret
-	h.database = filepath.Join(t.TempDir(), "rollcall.db")
+// newDatabases returns as many as are worked on at once. Each outlives many outages, one after the other.
+func newDatabases(t *testing.T, driver string) []string {
+	fresh := func() string { return storetest.MigratedSQLite(t, sqlite.Migrate) }
 	if driver == "postgres" {
-		h.database = storetest.Postgres(t)
-		u, err := url.Parse(h.database)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.line = newLine(t, u.Host, h.reaper)
+		fresh = func() string { return storetest.Postgres(t) }
 	}
-	return h
+	return []string{fresh(), fresh(), fresh(), fresh()} // processes mostly wait
 }
 
-// visits returns how often a process comes by each place when nothing happens to it.
-func (h *house) visits() map[string]int {
-	var counts map[string]int
-	h.t.Run("none", func(t *testing.T) {
-		s := newStage(t, h, nil)
+// visitsOf returns how often a process comes by each place when nothing happens to it.
+func visitsOf(t *testing.T, driver, database string) map[string]int {
+	var visits map[string]int
+	t.Run("none", func(t *testing.T) {
+		s := newStage(t, driver, database, nil)
 		first := s.start(plan{Patient: true})
-		h.reaper.watch(first, "", 0)
+		s.reaper.watch(first, "", 0)
 		first.live(patience)
-		counts = h.reaper.counts()
-		h.reaper.watch(nil, "", 0)
-		if err := json.Unmarshal(first.last, &counts); err != nil {
+		visits = s.reaper.stop()
+		if err := json.Unmarshal(first.last, &visits); err != nil {
 			t.Fatalf("a child said %q: %v\n%s", first.last, err, &first.log)
 		}
 		s.check(false)
-		t.Logf("%v", counts)
 	})
-	return counts
+	var places []string
+	for place := range visits {
+		places = append(places, shortened(place))
+	}
+	for _, part := range parts[driver] {
+		if !slices.ContainsFunc(places, func(place string) bool { return strings.Contains(place, part) }) {
+			t.Errorf("nobody comes by %q", part)
+		}
+	}
+	return visits
+}
+
+// plansFor returns what processes are to live through: deaths at the ends, and at the first and the last visit to each other place.
+func plansFor(driver string, visits map[string]int) []plan {
+	var plans []plan
+	at := func(place string, times int) {
+		for i := range times {
+			nth := 1 + i*max(visits[place]-1, 0)/max(times-1, 1)
+			plans = append(plans, plan{Death: place, Nth: nth, Patient: i > 0 || len(plans)%2 == 0})
+		}
+		delete(visits, place)
+	}
+	visits = maps.Clone(visits)
+	for _, end := range ends {
+		at(end.place, end.times)
+	}
+	lost := losses
+	if driver == "sqlite" {
+		lost = 0
+	}
+	at(databaseLost, lost)
+	for _, place := range slices.Sorted(maps.Keys(visits)) {
+		if strings.HasPrefix(place, "before ") && !writes(place) {
+			at(place, 1) // what is only read is the same each time
+			continue
+		}
+		at(place, min(2, visits[place]))
+	}
+	if !raceEnabled { // ten times as slow; `make crash` does all of them
+		return plans
+	}
+	var some []plan
+	for i := 0; i < len(plans); i += 8 {
+		some = append(some, plans[i])
+	}
+	return some
+}
+
+// inParallel calls do for all plans, one at a time on each database, and returns when all is done.
+func inParallel(databases []string, plans []plan, do func(i int, p plan, database string)) {
+	var next atomic.Int64
+	var busy sync.WaitGroup
+	for _, database := range databases {
+		busy.Go(func() {
+			for i := int(next.Add(1)); i <= len(plans); i = int(next.Add(1)) {
+				do(i, plans[i-1], database)
+			}
+		})
+	}
+	busy.Wait()
+}
+
+// toll is how runs ended. It is safe for concurrent use.
+type toll struct {
+	mu                    sync.Mutex
+	runs, killed, tooLate int
+	deaths                map[string]int // by place, of those who were killed there
+	faults                map[string]int // that channels answered with
+}
+
+func newToll() *toll { return &toll{deaths: map[string]int{}, faults: map[string]int{}} }
+
+func (c *toll) add(place string, how death, gates map[string]*gate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.runs++
+	c.deaths[place] += 0
+	switch how {
+	case atPlace:
+		c.killed++
+		c.deaths[place]++
+	case tooLate:
+		c.tooLate++
+	}
+	for _, g := range gates {
+		for _, fault := range g.met() {
+			c.faults[fault]++
+		}
+	}
 }
 
 // death is how a process ended that was to be killed.
@@ -151,58 +244,40 @@ const (
 	patienceLost = 3 * time.Second
 )
 
-func (h *house) run(name string, p plan) (how death) {
-	h.runs++
-	h.t.Run(fmt.Sprintf("%d: %s", h.runs, name), func(t *testing.T) {
-		s := newStage(t, h, h.random)
-		first := s.start(p)
-		h.reaper.watch(first, p.Death, p.Nth)
-		long := patience
-		if p.Death == databaseLost {
-			long = patienceLost
-		}
-		inTime := first.live(long)
-		h.reaper.watch(nil, "", 0)
-		s.settle()
-		switch {
-		case first.wasKilled() && inTime:
-			how = atPlace
-		case first.wasKilled():
-			how = tooLate
-		case first.err != nil:
-			t.Errorf("a child ended by itself: %v\n%s", first.err, &first.log)
-		}
-
-		second := s.start(plan{Patient: h.random.IntN(2) == 0})
-		if !second.live(30*time.Second) || second.err != nil {
-			t.Fatalf("what was left was not told: %v\n%s", second.err, &second.log)
-		}
-		s.settle()
-		s.check(how != notAtAll)
-	})
-	return how
-}
-
-// stage is one outage and the channels that are to hear of it.
+// stage is one outage, the database that it is recorded in and the channels that are to hear of it. Processes work on it, one
+// after the other.
 type stage struct {
-	t        *testing.T
-	h        *house
-	db       store.Store // nil while processes are at work, so that each finds the database as the one before left it
-	began    time.Time
-	endpoint store.Endpoint
-	receiver *alertstest.Receiver
-	slack    *alertstest.Slack // with a webhook
-	bots     *alertstest.Slack // with a bot
-	gates    map[string]*gate  // by name of the channel: receiver, slack, bot
+	t                *testing.T
+	driver, database string
+	db               store.Store // nil while processes are at work, so that each finds the database as the one before left it
+	reaper           *reaper
+	line             *line // nil: there is none between a process and its file
+	began            time.Time
+	endpoint         store.Endpoint
+	receiver         *alertstest.Receiver
+	slack            *alertstest.Slack // with a webhook
+	bots             *alertstest.Slack // with a bot
+	gates            map[string]*gate  // by name of the channel: receiver, slack, bot
+	patient          bool              // is the process that goes on
 }
 
-func newStage(t *testing.T, h *house, random *rand.Rand) *stage {
+// newStage returns one on a database, with faults of its channels by chance; nil: without.
+func newStage(t *testing.T, driver, database string, random *rand.Rand) *stage {
 	s := &stage{
-		t: t, h: h, began: time.Now().Add(-15 * time.Minute).Truncate(time.Second),
+		t: t, driver: driver, database: database, reaper: &reaper{},
+		began:    time.Now().Add(-15 * time.Minute).Truncate(time.Hour).Add(-confirmed * time.Minute),
 		receiver: alertstest.NewReceiver(t), slack: alertstest.NewSlack(t), bots: alertstest.NewSlack(t), gates: map[string]*gate{},
+		patient: random == nil || random.IntN(2) == 0,
 	}
 	s.open()
 	t.Cleanup(s.clear)
+	if driver == "postgres" {
+		u, err := url.Parse(database)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.line = newLine(t, u.Host, s.reaper)
+	}
 	s.endpoint = weather()
 	s.endpoint.ID, s.endpoint.Slug = "", ""
 	for _, c := range []struct {
@@ -221,7 +296,7 @@ func newStage(t *testing.T, h *house, random *rand.Rand) *stage {
 		if c.name == "bot" {
 			at = c.Settings
 		}
-		s.gates[c.name] = newGate(t, at[c.address], h.reaper, faults)
+		s.gates[c.name] = newGate(t, at[c.address], s.reaper, faults)
 		at[c.address] = s.gates[c.name].address(at[c.address])
 		c.ID, c.Name = "", c.name
 		c, err := s.db.CreateChannel(t.Context(), c.Channel)
@@ -237,12 +312,42 @@ func newStage(t *testing.T, h *house, random *rand.Rand) *stage {
 	return s
 }
 
+// live has a process live through a plan, and another one go on from where it ended.
+func (s *stage) live(p plan) (how death) {
+	s.t.Helper()
+	first := s.start(p)
+	s.reaper.watch(first, p.Death, p.Nth)
+	long := patience
+	if p.Death == databaseLost {
+		long = patienceLost
+	}
+	inTime := first.live(long)
+	s.reaper.stop()
+	s.settle()
+	switch {
+	case first.wasKilled() && inTime:
+		how = atPlace
+	case first.wasKilled():
+		how = tooLate
+	case first.err != nil:
+		s.t.Errorf("a child ended by itself: %v\n%s", first.err, &first.log)
+	}
+
+	second := s.start(plan{Patient: s.patient})
+	if !second.live(30*time.Second) || second.err != nil {
+		s.t.Fatalf("what was left was not told: %v\n%s", second.err, &second.log)
+	}
+	s.settle()
+	s.check(how != notAtAll)
+	return how
+}
+
 func (s *stage) open() {
 	s.t.Helper()
 	if s.db != nil {
 		return
 	}
-	db, err := openAny(context.WithoutCancel(s.t.Context()), s.h.driver, s.h.database)
+	db, err := openAny(context.WithoutCancel(s.t.Context()), s.driver, s.database)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -288,8 +393,8 @@ func (s *stage) settle() {
 		UPDATE notices
 		SET due_at = created_at, leased_until = CASE WHEN lease_id IS NULL THEN NULL ELSE created_at END
 		WHERE status = 'waiting'`
-	if s.h.driver == "sqlite" {
-		db, err := sql.Open("sqlite", s.h.database+"?_busy_timeout=5000")
+	if s.driver == "sqlite" {
+		db, err := sql.Open("sqlite", s.database+"?_busy_timeout=5000")
 		if err == nil {
 			defer db.Close() //nolint:errcheck // what was committed stays
 			_, err = db.ExecContext(s.t.Context(), later)
@@ -299,8 +404,8 @@ func (s *stage) settle() {
 		}
 		return
 	}
-	s.h.line.lose(0)
-	conn, err := pgx.Connect(s.t.Context(), s.h.database)
+	s.line.lose(0)
+	conn, err := pgx.Connect(s.t.Context(), s.database)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -443,10 +548,10 @@ type child struct {
 func (s *stage) start(p plan) *child {
 	s.t.Helper()
 	s.close()
-	p.Driver, p.Database, p.Slug, p.Began = s.h.driver, s.h.database, s.endpoint.Slug, s.began
-	if s.h.line != nil {
+	p.Driver, p.Database, p.Slug, p.Began = s.driver, s.database, s.endpoint.Slug, s.began
+	if s.line != nil {
 		var err error
-		if p.Database, err = s.h.line.url(s.h.database); err != nil {
+		if p.Database, err = s.line.url(s.database); err != nil {
 			s.t.Fatal(err)
 		}
 	}
