@@ -119,6 +119,7 @@ public POST /p/:slug/subscription
 public GET /p/:slug/unsubscribe
 public POST /p/:slug/unsubscribe
 public POST /p/:slug/password
+public POST /p/:slug/preferences
 public GET /status/subscribe
 public POST /status/subscribe
 public GET /status/confirm

@@ -73,13 +73,19 @@ func objectiveJSON(o store.Objective) Objective {
 
 // slugsOf returns the slugs of endpoints by their ids, in order, without those that are gone.
 func slugsOf(ids []string, slugs map[string]string) []string {
+	named := slugsInOrder(ids, slugs)
+	slices.Sort(named)
+	return named
+}
+
+// slugsInOrder returns the slugs of those of some endpoints that are there, in the order of the ids.
+func slugsInOrder(ids []string, slugs map[string]string) []string {
 	named := make([]string, 0, len(ids))
 	for _, id := range ids {
 		if slug := slugs[id]; slug != "" {
 			named = append(named, slug)
 		}
 	}
-	slices.Sort(named)
 	return named
 }
 

@@ -27,7 +27,14 @@ func (s *Server) render(c echo.Context, status int, page web.Page) error {
 // frame is what stands around a page. Section is the navigation entry that is current.
 func (s *Server) frame(c echo.Context, section string) web.Frame {
 	if around := s.siteFrame(c); around != nil {
-		return web.Frame{Site: around, Done: doneWords[c.QueryParam("done")], Now: time.Now(), Language: chosenLanguage(c.Request())}
+		return web.Frame{
+			Site:     around,
+			Done:     doneWords[c.QueryParam("done")],
+			Now:      time.Now(),
+			Language: chosenLanguage(c.Request()),
+			Theme:    chosenTheme(c.Request()),
+			Here:     s.siteHere(c),
+		}
 	}
 	u, _ := s.user(c)
 	return web.Frame{

@@ -12,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/rollcallhq/rollcall/api/web"
+	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
 
@@ -40,6 +41,7 @@ type typedPage struct {
 	sections  []sectionInput
 	logo      *[]byte // nil: none was sent
 	confirmed bool    // it is really to be deleted
+	mistakes  []probe.Problem
 }
 
 func (s *Server) pageNewPage(c echo.Context) error {
@@ -67,7 +69,7 @@ func (s *Server) statusPageFacts(c echo.Context, p store.StatusPage) error {
 		Frame: s.frame(c, "/pages"), Row: statusPageRow(p), Text: p.Text, Accent: p.Accent, HasLogo: p.LogoType != "",
 	}
 	for _, section := range p.Sections {
-		links, err := s.linksTo(c.Request().Context(), section.Endpoints)
+		links, err := s.linksInOrder(c.Request().Context(), section.Endpoints)
 		if err != nil {
 			return err
 		}
@@ -113,6 +115,7 @@ func (s *Server) statusPageForm(c echo.Context, status int, kept *store.StatusPa
 		if err != nil {
 			return err
 		}
+		arrange(&shown.Picker, section.Endpoints)
 		page.Sections = append(page.Sections, shown)
 	}
 	return s.render(c, status, page)
@@ -178,9 +181,9 @@ func readTypedPage(c echo.Context) (typedPage, string, error) {
 	}
 	for i := range min(max(0, n), store.MaxSections+1) {
 		field := fmt.Sprintf("sections[%d].", i)
-		typed.sections = append(typed.sections, sectionInput{
-			Title: f.text(field + "title"), Endpoints: f.picked(field + "endpoints"), Tags: namesOf(f.text(field + "tags")),
-		})
+		endpoints, mistakes := f.arranged(field + "endpoints")
+		typed.mistakes = append(typed.mistakes, mistakes...)
+		typed.sections = append(typed.sections, sectionInput{Title: f.text(field + "title"), Endpoints: endpoints, Tags: namesOf(f.text(field + "tags"))})
 	}
 	return typed, f.text("action"), nil
 }
@@ -213,6 +216,7 @@ func (t *typedPage) arranged(action string) bool {
 func (t *typedPage) input(kept *store.StatusPage) statusPageInput {
 	in := statusPageInput{
 		Name: &t.Name, Text: &t.Text, Accent: &t.Accent, Domain: &t.Domain, HideFromSearch: &t.Hidden, Logo: t.logo, Sections: &t.sections,
+		Mistakes: t.mistakes,
 	}
 	if t.RemoveLogo && t.logo == nil {
 		in.Logo = new([]byte)

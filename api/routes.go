@@ -143,6 +143,7 @@ func (s *Server) routes() []route {
 		{get, "/p/:slug/unsubscribe", public, s.siteFound(s.withToken(s.pageUnsubscribe)), page},
 		{post, "/p/:slug/unsubscribe", public, s.siteFound(s.doUnsubscribe), page},
 		{post, "/p/:slug/password", public, s.doSitePassword, page},
+		{post, "/p/:slug/preferences", public, s.doPreferences, page},
 		{get, "/status/subscribe", public, s.pageSubscribe, page},
 		{post, "/status/subscribe", public, s.doSubscribe, page},
 		{get, "/status/confirm", public, s.withToken(s.pageConfirm), page},

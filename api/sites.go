@@ -346,7 +346,10 @@ func (s *Server) keptOut(c echo.Context, v site) error {
 func (s *Server) passwordPage(c echo.Context, status int, v site, trouble string) error {
 	c.Set(keySite, nil)
 	return s.render(c, status, web.SitePasswordPage{
-		Frame:   web.Frame{Now: time.Now(), Language: chosenLanguage(c.Request()), Site: &web.Site{Home: v.home(), Locked: true}},
+		Frame: web.Frame{
+			Site: &web.Site{Home: v.home(), Locked: true}, Now: time.Now(), Language: chosenLanguage(c.Request()),
+			Theme: chosenTheme(c.Request()), Here: v.home(),
+		},
 		Action:  v.path("/password"),
 		Problem: trouble,
 	})
@@ -534,7 +537,7 @@ func (s *Server) leaveToOthers(ctx context.Context, p *publicStatus) error {
 // siteSection is a part of a page with the endpoints that are there.
 type siteSection struct {
 	title     string
-	endpoints []store.Overview // by name
+	endpoints []store.Overview // those it names as it names them, then those of its tags by name
 }
 
 // sectionsOf reads the endpoints of a page, so many at most. One that several sections name is in the first of them.
@@ -570,6 +573,9 @@ func (s *Server) sectionsOf(ctx context.Context, page store.StatusPage, most int
 				return true
 			}
 			return false
+		})
+		slices.SortStableFunc(section.endpoints, func(a, b store.Overview) int {
+			return cmp.Compare(placeIn(part.Endpoints, a.ID), placeIn(part.Endpoints, b.ID))
 		})
 		sections = append(sections, section)
 	}
@@ -622,6 +628,21 @@ func (s *Server) siteFrame(c echo.Context) *web.Site {
 		return &web.Site{Home: "/"} // nothing is there, or the password is missing
 	}
 	return nil
+}
+
+// siteHere is the address of the page that a request to a status page of its own asked for, as here has it; empty where there is no
+// such page.
+func (s *Server) siteHere(c echo.Context) string {
+	r, slug := c.Request(), c.Param("slug")
+	if !strings.HasPrefix(r.URL.Path, "/p/"+slug) || slug == "" {
+		return ""
+	}
+	if c.Get(keyDomain) == nil {
+		return here(r)
+	}
+	asked := r.Clone(r.Context())
+	asked.URL.Path = cmp.Or(strings.TrimPrefix(r.URL.Path, "/p/"+slug), "/")
+	return here(asked)
 }
 
 // incidents is what the feeds of a page are called.

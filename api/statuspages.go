@@ -73,7 +73,7 @@ func (s *Server) statusPagesJSON(c echo.Context, all ...store.StatusPage) ([]Sta
 			page.DomainRecord = &DomainRecord{name, text}
 		}
 		for _, section := range p.Sections {
-			page.Sections = append(page.Sections, SectionJSON{section.Title, slugsOf(section.Endpoints, slugs), append([]string{}, section.Tags...)})
+			page.Sections = append(page.Sections, SectionJSON{section.Title, slugsInOrder(section.Endpoints, slugs), append([]string{}, section.Tags...)})
 		}
 		shown = append(shown, page)
 	}

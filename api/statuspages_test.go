@@ -9,6 +9,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -457,4 +458,85 @@ func TestTheFormOfAPageWorksWithoutAScript(t *testing.T) {
 	r.form("/pages/acme", url.Values{"action": {"delete"}, "confirmed": {"yes"}}, login).want(http.StatusSeeOther)
 	r.get("/pages/acme", login, nobody).want(http.StatusNotFound)
 	r.form("/pages/new", url.Values{}, login).want(http.StatusBadRequest)
+}
+
+// What matters most to those who read a page stands first.
+func TestASectionKeepsItsOrder(t *testing.T) {
+	r := start(t)
+	for _, name := range []string{"Apple", "Banana", "Cherry", "Date"} {
+		r.register(`{"url": "https://` + strings.ToLower(name) + `.example/mcp", "name": "` + name + `", "tags": ["fruit"]}`)
+	}
+	r.page(`{"slug": "shop", "name": "Shop", "sections": [{"endpoints": ["cherry", "apple"], "tags": ["fruit"]}]}`)
+	if got := fmt.Sprint(r.get("/api/v1/pages/shop").object()["sections"]); !strings.Contains(got, "[cherry apple]") {
+		t.Errorf("the answer has %s", got)
+	}
+	order := func() string {
+		t.Helper()
+		var names []string
+		for _, found := range regexp.MustCompile(`href="/p/shop/service/(\w+)"`).FindAllStringSubmatch(r.get("/p/shop", nobody).want(http.StatusOK).body, -1) {
+			if !slices.Contains(names, found[1]) {
+				names = append(names, found[1])
+			}
+		}
+		return strings.Join(names, " ")
+	}
+	if got := order(); got != "cherry apple banana date" {
+		t.Errorf("the page shows %s", got)
+	}
+
+	login := r.loggedIn()
+	shown := r.get("/pages/shop", login, nobody).want(http.StatusOK).body
+	for place, slug := range []string{"cherry", "apple"} {
+		if want := fmt.Sprintf(`name="sections[0].endpoints_at.%s" value="%d"`, slug, place+1); !strings.Contains(shown, want) {
+			t.Errorf("the form lacks %s", want)
+		}
+	}
+	typed := url.Values{
+		"name": {"Shop"}, "sections": {"1"}, "action": {"save"}, "sections[0].endpoints": {"cherry", "apple", "date"},
+		"sections[0].endpoints_at.cherry": {"2"}, "sections[0].endpoints_at.apple": {"1.5"},
+	}
+	r.form("/pages/shop", typed, login).want(http.StatusSeeOther)
+	if got := order(); got != "apple cherry date" {
+		t.Errorf("once it is saved the page shows %s", got)
+	}
+	for _, bad := range []string{"first", "NaN"} {
+		typed.Set("sections[0].endpoints_at.apple", bad)
+		if again := r.form("/pages/shop", typed, login).want(http.StatusUnprocessableEntity); !strings.Contains(again.body, "have places that are numbers") {
+			t.Errorf("place %q: %s", bad, again.body)
+		}
+	}
+}
+
+func TestWhoeverReadsAPageChoosesHowItLooks(t *testing.T) {
+	r := secretPage(t)
+	for path, at := range map[string]struct {
+		host         option
+		action, back string
+	}{
+		"/p/open":                 {host("rollcall.example"), "/p/open/preferences", "/p/open"},
+		"/p/open/service/weather": {host("rollcall.example"), "/p/open/preferences", "/p/open/service/weather"},
+		"/":                       {host("open.example"), "/preferences", "/"},
+		"/service/weather":        {host("open.example"), "/preferences", "/service/weather"},
+		"/p/locked":               {host("rollcall.example"), "/p/locked/preferences", "/p/locked"},
+	} {
+		page := r.get(path, nobody, at.host).want(http.StatusOK).body
+		if !strings.Contains(page, `action="`+at.action+`"`) || !strings.Contains(page, `name="back" value="`+at.back+`"`) {
+			t.Errorf("%s has no choice that leads back to it:\n%s", path, page)
+		}
+		chosen := r.form(at.action, url.Values{"theme": {"dark"}, "language": {"de"}, "back": {at.back}}, at.host).want(http.StatusSeeOther)
+		if got := chosen.header.Get("Location"); got != at.back {
+			t.Errorf("%s: a choice leads to %s", path, got)
+		}
+		with := []option{nobody, at.host}
+		for _, text := range chosen.header.Values("Set-Cookie") {
+			cookie, err := http.ParseSetCookie(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			with = append(with, withCookie(cookie))
+		}
+		if page := r.get(path, with...).want(http.StatusOK).body; !strings.Contains(page, `<html lang="de"`) || !strings.Contains(page, `data-theme="dark"`) {
+			t.Errorf("%s does not look as chosen:\n%s", path, page[:200])
+		}
+	}
 }

@@ -42,7 +42,8 @@ type StatusPage struct {
 	UpdatedAt      time.Time
 }
 
-// PageSection is a part of a status page: endpoints by their ids, some of which may be gone, and all that have one of the tags.
+// PageSection is a part of a status page: endpoints by their ids, some of which may be gone, in the order in which they stand there,
+// and behind them all that have one of the tags, by name.
 type PageSection struct {
 	Title     string   `json:"title"` // may be empty
 	Endpoints []string `json:"endpoints"`

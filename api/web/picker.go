@@ -9,6 +9,7 @@ type Picker struct {
 	Typed    string // slugs with commas between them
 	More     bool   // there are more endpoints than are listed
 	Label    string
+	Ordered  bool // each that is chosen has a place
 	Problems []string
 }
 
@@ -16,6 +17,7 @@ type Picker struct {
 type PickOption struct {
 	Slug, Name string
 	Chosen     bool
+	Place      string // counted from 1; empty where there is none
 }
 
 // Any reports whether an endpoint is chosen.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"strings"
 	"time"
 
 	"github.com/rollcallhq/rollcall/store"
@@ -13,6 +14,14 @@ type Site struct {
 	Logo   string // address of the image; empty for none
 	Accent string // address of the style sheet with its colours; empty where they are the usual ones
 	Locked bool   // it takes a password
+}
+
+// Preferences is the address that a choice of how the pages look is posted to: where the page itself is.
+func (f Frame) Preferences() string {
+	if f.Site != nil {
+		return strings.TrimSuffix(f.Site.Home, "/") + "/preferences"
+	}
+	return "/preferences"
 }
 
 // Home is the address of the status page that a page belongs to.
