@@ -422,6 +422,12 @@ func (s *Server) pageCheck(c echo.Context) error {
 	if err != nil {
 		return internal(err)
 	}
+	var kept *web.CheckLink
+	if len(said) == 0 {
+		if kept, err = s.keptGood(c.Request().Context(), o, check.Location); err != nil {
+			return err
+		}
+	}
 	return s.render(c, http.StatusOK, web.CheckPage{
 		Frame:     s.frame(c, "/"),
 		Slug:      o.Slug,
@@ -431,7 +437,31 @@ func (s *Server) pageCheck(c echo.Context) error {
 		Scheduled: check.ScheduledAt,
 		Check:     web.CheckOf(check.ID, check.Result),
 		Said:      said,
+		Kept:      kept,
 	})
+}
+
+// nearKept is how many good checks are looked at for the one whose conversation is kept. They may have been made at other places.
+const nearKept = 50
+
+// keptGood returns where the good check from a location is whose conversation is kept; nil when there is none.
+func (s *Server) keptGood(ctx context.Context, o store.Overview, location string) (*web.CheckLink, error) {
+	place := slices.IndexFunc(o.Places, func(p store.Place) bool { return p.Location == location })
+	if place < 0 || o.Places[place].State.TranscriptAt.IsZero() {
+		return nil, nil //nolint:nilnil // that there is none is no failure
+	}
+	// A check starts when it is due, or later.
+	at := store.Stamp(o.Places[place].State.TranscriptAt)
+	good, err := s.cfg.Store.Checks(ctx, store.CheckFilter{EndpointID: o.ID, Verdict: probe.Up, Until: at.Add(time.Microsecond), Limit: nearKept})
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range good.Items {
+		if c.Location == location && store.Stamp(c.Result.StartedAt).Equal(at) {
+			return &web.CheckLink{Path: "/endpoints/" + o.Slug + "/checks/" + c.ID, At: c.Result.StartedAt}, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // its check is pruned, and so is what was said
 }
 
 // doEndpoint does what the buttons on an endpoint's page say.

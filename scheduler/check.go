@@ -29,6 +29,7 @@ type job struct {
 	schedule Schedule
 	host     *host // whose slot it has
 	due      time.Time
+	asked    bool // for by somebody, who wants to see how it went
 }
 
 // tick does one scheduled check and puts its endpoint back into the queue.
@@ -137,12 +138,12 @@ func (s *Scheduler) check(ctx context.Context, j job) (store.Check, error) {
 		s.metrics.discard(ErrLeaseLost)
 		return store.Check{}, ErrLeaseLost
 	}
-	if !j.state.WantsTranscript(result) {
+	if !j.wantsTranscript(result) {
 		result.Transcript = nil // it would be compressed for nothing
 	}
 	s.metrics.observe(result)
 	check := store.NewCheck(j.endpoint.ID, s.cfg.Location, j.due, result)
-	check.Epoch = epoch
+	check.Epoch, check.Asked = epoch, j.asked
 	return check, nil
 }
 
@@ -179,9 +180,12 @@ func (s *Scheduler) probe(ctx context.Context, j job, t probe.Target) (r probe.R
 // target is what a probe of j needs. The transcript is asked for each time: whether a check fails is known afterwards.
 func (j job) target() probe.Target {
 	t := j.endpoint.Target(*j.state)
-	t.Transcript, t.TranscriptOf = true, j.state.WantsTranscript
+	t.Transcript, t.TranscriptOf = true, j.wantsTranscript
 	return t
 }
+
+// wantsTranscript reports whether the transcript of a check with this result would be kept.
+func (j job) wantsTranscript(r probe.Result) bool { return j.asked || j.state.WantsTranscript(r) }
 
 // free gives the slots of j back and has those go on who wait for them.
 func (s *Scheduler) free(j job) {

@@ -557,6 +557,9 @@ func TestAProbeIsHandedItsPeersAndAskedForATranscript(t *testing.T) {
 		e.Schedule = "@every 30s"
 		w.set(t, e)
 		time.Sleep(15 * time.Minute)
+		if c, err := w.CheckNow(t.Context(), "a"); err != nil || c.Transcript == nil || !c.Asked {
+			t.Errorf("a good check that somebody asked for soon after another: %+v, %v; want it with its transcript", c, err)
+		}
 		stop()
 		if err := <-ended; err != nil {
 			t.Fatal(err)
@@ -570,8 +573,8 @@ func TestAProbeIsHandedItsPeersAndAskedForATranscript(t *testing.T) {
 				kept++
 			}
 		}
-		if kept != 2 {
-			t.Errorf("%d of %d good checks have their transcript, want one every ten minutes", kept, len(asked))
+		if kept != 3 {
+			t.Errorf("%d of %d good checks have their transcript, want one every ten minutes and the one that was asked for", kept, len(asked))
 		}
 	})
 }

@@ -19,7 +19,10 @@ type Check struct {
 	Location    string
 	ScheduledAt time.Time
 	// Epoch is that of the lease under which the check was made; 0 when none was needed. See [Lease].
-	Epoch  int64
+	Epoch int64
+	// Asked means that somebody asked for the check: its transcript is kept even when that of a good one was kept lately. Known
+	// until it is recorded.
+	Asked  bool
 	Result probe.Result // without a transcript
 	// Maintenance means that the endpoint was under maintenance; filled in when the check is recorded.
 	Maintenance bool

@@ -121,8 +121,8 @@ type KeptTranscript struct {
 	Body        Transcript
 }
 
-// observeTranscript says whether the transcript of c is worth keeping: that of a check that was not up always, that of a
-// good one once in a while, to be compared with.
+// observeTranscript says whether the transcript of c is worth keeping: that of a check that was not up always, and of one that
+// somebody asked for, that of any other good one once in a while, to be compared with.
 func (s State) observeTranscript(c Check) (State, *KeptTranscript) {
 	if len(c.Transcript) == 0 {
 		return s, nil
@@ -134,14 +134,14 @@ func (s State) observeTranscript(c Check) (State, *KeptTranscript) {
 	if !kept.Good {
 		return s, kept
 	}
-	if !s.WantsTranscript(c.Result) {
+	if !c.Asked && !s.WantsTranscript(c.Result) {
 		return s, nil
 	}
 	s.TranscriptAt = c.Result.StartedAt
 	return s, kept
 }
 
-// WantsTranscript reports whether the transcript of a check with this result would be kept.
+// WantsTranscript reports whether the transcript of a check with this result would be kept when nobody asked for it.
 func (s State) WantsTranscript(r probe.Result) bool {
 	return r.Verdict != probe.Up || s.TranscriptAt.IsZero() || r.StartedAt.Sub(s.TranscriptAt) >= goodEvery
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/rollcallhq/rollcall/probe"
+	"github.com/rollcallhq/rollcall/store"
 )
 
 // CheckPage shows one check with everything that was seen.
@@ -15,7 +16,17 @@ type CheckPage struct {
 	Scheduled  time.Time
 	Check      Check
 	Said       []probe.Message // the conversation, word for word; empty when it was not kept
+	Kept       *CheckLink      // the good check from the same place whose conversation is, when this one's is not; nil when none is
 }
+
+// CheckLink leads to a check.
+type CheckLink struct {
+	Path string
+	At   time.Time // when it started
+}
+
+// MostSaid is how many checks that were not up keep their conversations, the latest ones.
+func (CheckPage) MostSaid() int { return store.MaxBadTranscripts }
 
 func (CheckPage) template() string { return "check" }
 

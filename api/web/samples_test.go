@@ -37,7 +37,7 @@ func samples() map[string]web.Page {
 		"badges-private":      badges(false, "slo"),
 		"confirm":             web.ConfirmPage{Frame: frame("/"), Question: "Delete Weather?", Detail: "Its checks, incidents and uptime go with it. This cannot be undone.", Verb: "Delete Weather", Action: "/endpoints/weather", Back: "/endpoints/weather"},
 		"check":               web.CheckPage{Frame: frame("/"), Slug: "weather", Name: "Weather", URL: "https://mcp.weather.example/mcp", Location: "default", Scheduled: before(40 * time.Second), Check: badCheck("chk_1", 40*time.Second), Said: said()},
-		"check-good":          web.CheckPage{Frame: frame("/"), Slug: "weather", Name: "Weather", URL: "https://mcp.weather.example/mcp", Location: "default", Scheduled: before(40 * time.Second), Check: goodCheck("chk_1", 40*time.Second)},
+		"check-good":          web.CheckPage{Frame: frame("/"), Slug: "weather", Name: "Weather", URL: "https://mcp.weather.example/mcp", Location: "default", Scheduled: before(40 * time.Second), Check: goodCheck("chk_1", 40*time.Second), Kept: &web.CheckLink{Path: "/endpoints/weather/checks/chk_0", At: before(4 * time.Minute)}},
 		"form":                form(),
 		"form-mistakes":       formMistakes(),
 		"form-test":           formTest(),

@@ -55,6 +55,20 @@ func testTranscripts(t *testing.T, fresh func(t testing.TB) Database) {
 		}
 	})
 
+	t.Run("that of a good check is kept as the last good one when somebody asked for the check", func(t *testing.T) {
+		s := fresh(t).open(t)
+		e := newEndpoint(t, s, "Weather")
+		first, asked, soon := spoken(e, start, probe.Up, "first"), spoken(e, minutes(1), probe.Up, "asked"), spoken(e, minutes(10), probe.Up, "soon")
+		asked.Asked = true
+		record(t, s, first, asked, soon)
+		if said(t, s, first) != nil || said(t, s, asked) == nil || said(t, s, soon) != nil {
+			t.Error("want the transcript of the check that was asked for, and of none that comes soon after it")
+		}
+		if at := overview(t, s, e.Slug).State.TranscriptAt; !at.Equal(asked.Result.StartedAt) {
+			t.Errorf("the last good transcript is of %s, want %s", at, asked.Result.StartedAt)
+		}
+	})
+
 	t.Run("of bad checks the newest are kept", func(t *testing.T) {
 		db := fresh(t)
 		s := db.open(t)
