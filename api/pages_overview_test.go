@@ -131,7 +131,7 @@ func TestARowShowsTheHoursAndTheirLatency(t *testing.T) {
 		}
 	}
 	got := s.get("/?q=alpha").body
-	for _, want := range []string{`aria-label="Last 24 hours: not flawless in 1, worst`, `class="h-bad"`, `class="h-full"`, `aria-label="Latency over 24 hours: hourly medians from 20 ms to 3`, "75.00 %"} {
+	for _, want := range []string{`aria-label="Last 24 hours: not flawless in 1, worst`, `class="d-bad"`, `class="d-full"`, `aria-label="Latency over 24 hours: hourly medians from 20 ms to 3`, "75.00 %"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q", want)
 		}

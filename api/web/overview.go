@@ -216,7 +216,7 @@ const (
 )
 
 // hourHeights are how high a column is, by the level of its hour: what is worse stands lower, so that it is seen without colour.
-var hourHeights = map[string]int{"full": 20, "good": 17, "poor": 13, "bad": 9, "unsure": 6, "none": 20, "idle": 3}
+var hourHeights = map[string]int{"full": 20, "good": 17, "degraded": 17, "poor": 13, "bad": 9, "unsure": 6, "none": 20, "idle": 3}
 
 // HourBar is one level of a bar of hours: all of its columns as one path.
 type HourBar struct{ Level, Path string }
@@ -232,8 +232,7 @@ func (r EndpointRow) Bars() []HourBar {
 			n = len(bars)
 			at[level], bars = n, append(bars, HourBar{Level: level})
 		}
-		h := hourHeights[level]
-		bars[n].Path += fmt.Sprintf("M%d %dh%dv%dh-%dz", i*hourStep, hourHeight-h, hourWidth, h, hourWidth)
+		bars[n].Path += column(level, i*hourStep, hourWidth, hourHeights[level], hourHeight)
 	}
 	return bars
 }
@@ -252,7 +251,7 @@ func (r EndpointRow) HoursWords() Said {
 		case "full":
 		default:
 			bad++
-			if worst < 0 || *s.Uptime < *r.Hours[worst].Uptime {
+			if worst < 0 || s.worse(r.Hours[worst]) {
 				worst = i
 			}
 		}

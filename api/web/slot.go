@@ -70,12 +70,24 @@ func (s Slot) Level() string {
 		return "unsure"
 	case *s.Uptime >= 100 && s.Counts.Degraded == 0:
 		return "full"
+	case *s.Uptime >= 99 && s.mostlyDegraded():
+		return "degraded"
 	case *s.Uptime >= 99:
 		return "good"
 	case *s.Uptime >= 90:
 		return "poor"
 	}
 	return "bad"
+}
+
+// mostlyDegraded reports whether a tenth of the checks that tell something, or more, found an endpoint degraded.
+func (s Slot) mostlyDegraded() bool {
+	return s.Counts.Degraded*10 >= s.Counts.Up+s.Counts.Degraded+s.Counts.Down
+}
+
+// worse reports whether s was worse than another; both have an uptime.
+func (s Slot) worse(other Slot) bool {
+	return *s.Uptime < *other.Uptime || *s.Uptime == *other.Uptime && s.Counts.Degraded > other.Counts.Degraded
 }
 
 // When names a slot.

@@ -21,6 +21,9 @@ func TestASlotSaysHowItWas(t *testing.T) {
 		{web.Slot{Uptime: per(100), Counts: store.Counts{Up: 58, Degraded: 2}}, "good", "21 Nov 2026: 100 % up, 2 degraded checks"},
 		{web.Slot{Uptime: per(99.5), Counts: store.Counts{Up: 199, Down: 1}}, "good", "21 Nov 2026: 99.50 % up"},
 		{web.Slot{Uptime: per(95), Counts: store.Counts{Up: 18, Degraded: 1, Down: 1}}, "poor", "21 Nov 2026: 95.00 % up, 1 degraded check"},
+		{web.Slot{Uptime: per(100), Counts: store.Counts{Degraded: 60}}, "degraded", "21 Nov 2026: 100 % up, 60 degraded checks"},
+		{web.Slot{Uptime: per(100), Counts: store.Counts{Up: 54, Degraded: 6, Unknown: 60}}, "degraded", "21 Nov 2026: 100 % up, 6 degraded checks"},
+		{web.Slot{Uptime: per(98), Counts: store.Counts{Degraded: 49, Down: 1}}, "poor", "21 Nov 2026: 98.00 % up, 49 degraded checks"},
 		{web.Slot{Uptime: per(0), Counts: store.Counts{Down: 9}}, "bad", "21 Nov 2026: 0 % up"},
 		{web.Slot{Counts: store.Counts{Gated: 3, Unknown: 2}}, "unsure", "21 Nov 2026: no check could tell"},
 		{web.Slot{Missed: true}, "none", "21 Nov 2026: not measured"},
@@ -65,4 +68,32 @@ func textOf(n *html.Node) string {
 		}
 	}
 	return b.String()
+}
+
+// What is degraded differs from what is good and from what failed by shape, where colours are not seen: it stands in stripes.
+func TestADegradedSlotIsDrawnInAShapeOfItsOwn(t *testing.T) {
+	slots := []web.Slot{
+		{Uptime: per(99.5), Counts: store.Counts{Up: 199, Down: 1}},
+		{Uptime: per(100), Counts: store.Counts{Degraded: 60}},
+		{Uptime: per(95), Counts: store.Counts{Up: 19, Down: 1}},
+	}
+	want := map[string]int{"good": 1, "degraded": 5, "poor": 1}
+	row := web.EndpointRow{Hours: slots}
+	for _, bar := range row.Bars() {
+		if got := strings.Count(bar.Path, "M"); got != want[bar.Level] {
+			t.Errorf("an hour that is %s is drawn in %d pieces: %s", bar.Level, got, bar.Path)
+		}
+	}
+	days := web.DayBars(slots)
+	for _, bar := range days.Paths() {
+		if got := strings.Count(bar.Outline, "M"); got != want[bar.Level] {
+			t.Errorf("a day that is %s is drawn in %d pieces: %s", bar.Level, got, bar.Outline)
+		}
+	}
+	if days.Poor() != 1 || days.Degraded() != 1 || len(days.Paths()) != len(want) || len(row.Bars()) != len(want) {
+		t.Errorf("%d days are poor and %d degraded, in %d levels", days.Poor(), days.Degraded(), len(days.Paths()))
+	}
+	if got := row.HoursWords().String(); !strings.Contains(got, "not flawless in 3") {
+		t.Errorf("the hours are %q", got)
+	}
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -77,6 +78,13 @@ type PublicRow struct {
 	Since      time.Time
 	Uptime     *float64 // over 90 days
 	Days       []Slot   // oldest first; nil where there are too many endpoints for that
+}
+
+// Drawn reports whether the page has bars of days, and needs to say what they mean.
+func (p StatusPage) Drawn() bool {
+	return slices.ContainsFunc(p.Sections, func(s PublicSection) bool {
+		return slices.ContainsFunc(s.Rows, func(r PublicRow) bool { return len(r.Days) > 0 })
+	})
 }
 
 // Bars are the days of a row, drawn.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -16,7 +17,22 @@ const (
 )
 
 // barHeights are how high a bar of each level is: colour is not all that tells them apart.
-var barHeights = map[string]int{"full": 100, "good": 84, "poor": 62, "bad": 40, "unsure": 24, "idle": 12, "none": 12}
+var barHeights = map[string]int{"full": 100, "good": 84, "degraded": 84, "poor": 62, "bad": 40, "unsure": 24, "idle": 12, "none": 12}
+
+// column is the outline of a bar that stands on the ground of a drawing so high. A degraded one is cut into stripes, of which five
+// and the gaps between them fill the height.
+func column(level string, x, width, high, ground int) string {
+	if level != "degraded" {
+		return fmt.Sprintf("M%d %dh%dv%dh-%dz", x, ground-high, width, high, width)
+	}
+	const stripes = 5
+	var d strings.Builder
+	step := float64(ground) / stripes
+	for top := float64(ground - high); top < float64(ground); top += step {
+		fmt.Fprintf(&d, "M%d %.4gh%dv%.4gh-%dz", x, top, width, min(step*0.65, float64(ground)-top), width)
+	}
+	return d.String()
+}
 
 // ViewBox is that of the drawing.
 func (b DayBars) ViewBox() string {
@@ -29,12 +45,11 @@ type BarPath struct{ Level, Outline string }
 // Paths returns the bars: a path for each level that occurs, so that a page of many endpoints stays small.
 func (b DayBars) Paths() []BarPath {
 	var paths []BarPath
-	for _, level := range []string{"full", "good", "poor", "bad", "unsure", "idle", "none"} {
+	for _, level := range []string{"full", "good", "degraded", "poor", "bad", "unsure", "idle", "none"} {
 		var d strings.Builder
 		for i, slot := range b {
 			if slot.Level() == level {
-				high := barHeights[level]
-				fmt.Fprintf(&d, "M%d %dh%dv%dh-%dz", i*barStep, barHeight-high, barWidth, high, barWidth)
+				d.WriteString(column(level, i*barStep, barWidth, barHeights[level], barHeight))
 			}
 		}
 		if d.Len() > 0 {
@@ -45,10 +60,15 @@ func (b DayBars) Paths() []BarPath {
 }
 
 // Poor is how many days were worse than 99 %.
-func (b DayBars) Poor() int {
+func (b DayBars) Poor() int { return b.count("poor", "bad") }
+
+// Degraded is how many days were not, but degraded.
+func (b DayBars) Degraded() int { return b.count("degraded") }
+
+func (b DayBars) count(levels ...string) int {
 	n := 0
 	for _, slot := range b {
-		if level := slot.Level(); level == "poor" || level == "bad" {
+		if slices.Contains(levels, slot.Level()) {
 			n++
 		}
 	}
