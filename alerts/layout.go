@@ -88,8 +88,8 @@ func (m Message) short() string {
 	return strings.Join(nonEmpty([]string{m.heading(), m.latest(), m.failure()}), " — ")
 }
 
-// failure says in one line what fails while it does: the step, and the error in the server's own words, or else its class. It is
-// empty where the title says it, and in word of an act, which changes nothing about it.
+// failure says in one line what fails while it does: the step, and what the server or the probe says of the error, or else its
+// class. It is empty where the title says it, and in word of an act, which changes nothing about it.
 func (m Message) failure() string {
 	said := m.Said
 	if m.Step != "" {

@@ -113,7 +113,7 @@ func readRecorded(t *testing.T) (rows []recorded) {
 
 var (
 	anyID       = regexp.MustCompile(`rollcall-[0-9a-f]+-\d+`)
-	anyDuration = regexp.MustCompile(`after [0-9.]+m?s`)
+	anyDuration = regexp.MustCompile(`after [0-9.]+ m?s`)
 )
 
 // goldenLine says what became of an answer: verdict, class, code, warnings, message.

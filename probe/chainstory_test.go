@@ -91,7 +91,7 @@ func TestStartingEnds(t *testing.T) {
 	long := time.Now().Add(-2 * time.Hour)
 	target.Memory.Since = &long
 	r = ask(t, target)
-	check(t, r, want{verdict: probe.Down, step: "getblockcount", class: probe.ClassRPCError, code: -28, message: "still starting after 2h", steps: "getblockcount!rpc_error"})
+	check(t, r, want{verdict: probe.Down, step: "getblockcount", class: probe.ClassRPCError, code: -28, message: "still starting after 2 h", steps: "getblockcount!rpc_error"})
 	if r.Memory.Since == nil || !r.Memory.Since.Equal(long) {
 		t.Errorf("since %v, want %v", r.Memory.Since, long)
 	}

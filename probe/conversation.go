@@ -75,7 +75,7 @@ func newConversation(ctx context.Context, p *Prober, t Target) *conversation {
 // outOfTime is the cause of a context whose time, granted by us, is used up.
 type outOfTime struct{ granted time.Duration }
 
-func (e outOfTime) Error() string { return "not done within " + e.granted.String() }
+func (e outOfTime) Error() string { return "not done within " + inWords(e.granted) }
 
 // Unwrap makes the cause recognisable where net/http returns it in place of the context's own error.
 func (e outOfTime) Unwrap() error { return context.DeadlineExceeded }
@@ -162,15 +162,7 @@ func (c *conversation) slow(took time.Duration) *Failure {
 		}
 	}
 	return &Failure{Step: slowest.Name, Class: ClassSlow, Message: fmt.Sprintf("took %s, more than %s: the slowest step was %s with %s",
-		rough(took), c.target.DegradedOver, slowest.Name, rough(slowest.Latency))}
-}
-
-// rough rounds a duration to what a reader cares for.
-func rough(d time.Duration) time.Duration {
-	if d >= time.Second {
-		return d.Round(100 * time.Millisecond)
-	}
-	return d.Round(time.Millisecond)
+		inWords(took), inWords(c.target.DegradedOver), slowest.Name, inWords(slowest.Latency))}
 }
 
 // idSource makes request ids: strings, because some servers change the type of a number, and unique over all checks,

@@ -32,7 +32,7 @@ func (c *conversation) outOfTime(ctx context.Context, err error, watch *stopwatc
 	cause := context.Cause(ctx) // HTTP/2 returns the context's error, HTTP/1.1 its cause
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(cause, context.DeadlineExceeded) || ctx.Err() == context.DeadlineExceeded {
 		took, _ := watch.times()
-		return &problem{class: ClassTimeout, message: fmt.Sprintf("%s after %s", waiting[watch.at()], rough(took))}
+		return &problem{class: ClassTimeout, message: fmt.Sprintf("%s after %s", waiting[watch.at()], inWords(took))}
 	}
 	if cause != nil {
 		return &problem{class: ClassProbeError, message: "cancelled"}

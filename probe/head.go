@@ -3,7 +3,6 @@ package probe
 import (
 	"fmt"
 	"math"
-	"strings"
 	"time"
 )
 
@@ -220,8 +219,8 @@ func (v view) age() []finding {
 // tooOld says that an age is beyond its limit, to the second where rounding would make them the same.
 func tooOld(age, limit time.Duration) string {
 	old, most := inWords(age), inWords(limit)
-	if old == most {
-		old = age.Round(time.Second).String()
+	if old == most && age >= time.Minute {
+		old = inUnits(age.Round(time.Second), 4)
 	}
 	return old + " old, more than " + most
 }
@@ -240,22 +239,6 @@ func (v view) hint() string {
 		return ""
 	}
 	return fmt.Sprintf("; a chain that makes %ss on demand needs a max_age below zero", v.unit)
-}
-
-// inWords says a long duration as a person would: "5m", "1h20m", "41h", "3d 2h".
-func inWords(d time.Duration) string {
-	switch {
-	case d < 2*time.Minute:
-		return rough(d).String()
-	case d < 48*time.Hour:
-		words := strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
-		if hours, ok := strings.CutSuffix(words, "h0m"); ok {
-			return hours + "h"
-		}
-		return words
-	default:
-		return fmt.Sprintf("%dd %dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
-	}
 }
 
 func plural(n uint64, unit string) string {

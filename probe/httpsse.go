@@ -232,7 +232,7 @@ func endpointMissing(err error, within time.Duration) *problem {
 	p := &problem{class: ClassSSEEndpointMissing}
 	switch bad, ok := errors.AsType[*problem](err); {
 	case errors.Is(err, context.DeadlineExceeded):
-		p.message = "no endpoint event within " + rough(within).String()
+		p.message = "no endpoint event within " + inWords(within)
 	case errors.Is(err, io.EOF):
 		p.message = "the event stream ended without an endpoint event"
 	case ok:

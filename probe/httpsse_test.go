@@ -71,7 +71,7 @@ func TestHTTPSSE(t *testing.T) {
 		"nothing there": {faults(probetest.StatusAt("", 404, "text/plain", "no such page")), "", 0,
 			want{verdict: down, step: "initialize", class: probe.ClassHTTPStatus, code: 404, steps: "server/discover!http_status initialize!http_status sse!http_status"}},
 		"no endpoint event": {faults(probetest.FirstEvent(": hello\n\nevent: ping\ndata: 1\n\n")), "", 900 * time.Millisecond,
-			want{verdict: down, step: "sse", class: probe.ClassSSEEndpointMissing, message: "no endpoint event within 300ms",
+			want{verdict: down, step: "sse", class: probe.ClassSSEEndpointMissing, message: "no endpoint event within 300 ms",
 				steps: "server/discover!http_status initialize!http_status sse!sse_endpoint_missing"}},
 		"a stream that ends before the endpoint event": {faults(probetest.EmptyStreamAt("sse")), "", 0,
 			want{verdict: down, step: "sse", class: probe.ClassSSEEndpointMissing, message: "ended without", steps: "server/discover!http_status initialize!http_status sse!sse_endpoint_missing"}},

@@ -106,7 +106,7 @@ func TestSlow(t *testing.T) {
 	t.Parallel()
 	s := probetest.EVM(t, probetest.SlowAt("eth_chainId", 60*time.Millisecond))
 	r := ask(t, probe.Target{Kind: probe.KindEVM, URL: s.URL, DegradedOver: 50 * time.Millisecond})
-	check(t, r, want{verdict: probe.Degraded, step: "eth_chainId", class: probe.ClassSlow, message: "more than 50ms", steps: evmSteps})
+	check(t, r, want{verdict: probe.Degraded, step: "eth_chainId", class: probe.ClassSlow, message: "more than 50 ms", steps: evmSteps})
 	if r := ask(t, probe.Target{Kind: probe.KindEVM, URL: s.URL, DegradedOver: 10 * time.Second}); r.Verdict != probe.Up {
 		t.Errorf("%s %+v", r.Verdict, r.Failure)
 	}

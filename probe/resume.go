@@ -35,7 +35,7 @@ func (c *conversation) resume(ctx context.Context, q question, r *reading, watch
 		}
 		watch.thaw()
 		if !c.pause(ctx, wait) {
-			r.bad = noResponse("and asked for %s more, which the check does not have", rough(wait))
+			r.bad = noResponse("and asked for %s more, which the check does not have", inWords(wait))
 			break
 		}
 		next, status := c.readOn(ctx, q, r.lastID, watch)

@@ -27,7 +27,7 @@ func TestStreamsAreTakenUpWhereTheyEnded(t *testing.T) {
 		"not for ever": {probetest.ResumeAt("tools/list", time.Millisecond, 100), 0,
 			want{verdict: down, step: "tools/list", class: probe.ClassSSENoResponse, code: 200, message: "ended without an answer", era: legacy, steps: failed}},
 		"not when the check is over by then": {probetest.ResumeAt("tools/list", time.Minute, 1), 5 * time.Second,
-			want{verdict: down, step: "tools/list", class: probe.ClassSSENoResponse, code: 200, message: "asked for 1m0s more", era: legacy, steps: failed}},
+			want{verdict: down, step: "tools/list", class: probe.ClassSSENoResponse, code: 200, message: "asked for 1 min more", era: legacy, steps: failed}},
 		"not when the server knows nothing of it": {probetest.StreamTextAt("tools/list", "id: x\nretry: 1\n\n"), 0,
 			want{verdict: down, step: "tools/list", class: probe.ClassSSENoResponse, code: 200, message: "could not be taken up again: 404 Not Found", era: legacy, steps: failed}},
 		"not without an id": {probetest.StreamTextAt("tools/list", "retry: 1\ndata:\n\n"), 0,

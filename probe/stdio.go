@@ -223,7 +223,7 @@ func (p *process) late(ctx context.Context, err error) error {
 	if err == nil || !ok || words == "" {
 		return err
 	}
-	return &problem{class: ClassTimeout, message: fmt.Sprintf("no answer after %s; on its standard error: %s", rough(limit.granted), words)}
+	return &problem{class: ClassTimeout, message: fmt.Sprintf("no answer after %s; on its standard error: %s", inWords(limit.granted), words)}
 }
 
 // gone says how the process ended.
@@ -285,11 +285,11 @@ func (p *process) end() *problem {
 	}
 	terminateGroup(p.cmd.Process)
 	if p.endsWithin(terminatePatience) {
-		return &problem{class: ClassNoShutdown, message: fmt.Sprintf("did not end within %s of the end of its input, and had to be terminated", p.patience)}
+		return &problem{class: ClassNoShutdown, message: fmt.Sprintf("did not end within %s of the end of its input, and had to be terminated", inWords(p.patience))}
 	}
 	killGroup(p.cmd.Process)
 	<-p.ended
-	return &problem{class: ClassNoShutdown, message: fmt.Sprintf("did not end within %s of the end of its input nor when terminated, and had to be killed", p.patience)}
+	return &problem{class: ClassNoShutdown, message: fmt.Sprintf("did not end within %s of the end of its input nor when terminated, and had to be killed", inWords(p.patience))}
 }
 
 func (p *process) endsWithin(patience time.Duration) bool {

@@ -51,7 +51,7 @@ func TestProcess(t *testing.T) {
 		"another id":             {faults{probetest.WrongIDAt("m")}, nil, 0, want{verdict: down, class: probe.ClassIDMismatch}},
 		"too large":              {faults{probetest.HugeBodyAt("m", 2<<20)}, nil, 0, want{verdict: down, class: probe.ClassBodyTooLarge}},
 		"never answers":          {faults{probetest.HangAt("m")}, nil, 500 * time.Millisecond, want{verdict: down, class: probe.ClassTimeout, message: "no first byte after"}},
-		"never answers, says":    {faults{probetest.HangAt("m")}, process{probetest.PrintsError("waiting for the database\n")}, time.Second, want{verdict: down, class: probe.ClassTimeout, message: "no answer after 1s; on its standard error: waiting for the database"}},
+		"never answers, says":    {faults{probetest.HangAt("m")}, process{probetest.PrintsError("waiting for the database\n")}, time.Second, want{verdict: down, class: probe.ClassTimeout, message: "no answer after 1 s; on its standard error: waiting for the database"}},
 		"exits at once":          {nil, process{probetest.PrintsError(stack), probetest.ExitsAfter(0, 1)}, 0, want{verdict: down, class: probe.ClassExitEarly, code: 1, message: "exit code 1: Error: missing API key Node.js v22.1.0"}},
 		"exits in place of":      {nil, process{probetest.ExitsAfter(1, 3)}, 0, want{verdict: down, class: probe.ClassExitEarly, code: 3, message: "exit code 3"}},
 		"exits well":             {nil, process{probetest.ExitsAfter(1, 0)}, 0, want{verdict: down, class: probe.ClassExitEarly, message: "exit code 0"}},

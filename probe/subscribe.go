@@ -75,11 +75,11 @@ func (c *conversation) awaitEvent(ctx context.Context, p *preset, ack answer) *F
 func silence(p *preset, patience, left, pace time.Duration) problem {
 	switch {
 	case left >= patience:
-		return problem{class: ClassSubscriptionSilent, message: fmt.Sprintf("subscribed, but no event within %s", rough(patience))}
+		return problem{class: ClassSubscriptionSilent, message: fmt.Sprintf("subscribed, but no event within %s", inWords(patience))}
 	case pace > 0 && left >= 3*pace:
-		return problem{class: ClassSubscriptionSilent, message: fmt.Sprintf("subscribed, but no event within %s, the time for more than three %ss", rough(left), p.Unit)}
+		return problem{class: ClassSubscriptionSilent, message: fmt.Sprintf("subscribed, but no event within %s, the time for more than three %ss", inWords(left), p.Unit)}
 	default:
-		return problem{class: ClassTimeout, message: fmt.Sprintf("no event in the %s that the timeout of the check left; give it %s to be sure", rough(left), inWords(patience))}
+		return problem{class: ClassTimeout, message: fmt.Sprintf("no event in the %s that the timeout of the check left; give it %s to be sure", inWords(left), inWords(patience))}
 	}
 }
 

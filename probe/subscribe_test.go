@@ -32,7 +32,7 @@ func TestSubscriptions(t *testing.T) {
 		"evm: silence": {kind: probe.KindEVM, step: "eth_subscribe", chain: "bsc", within: 2 * time.Second,
 			want: want{verdict: probe.Down, step: "event", class: probe.ClassSubscriptionSilent, message: "more than three blocks", steps: "eth_subscribe event!subscription_silent"}},
 		"evm: too little time to tell": {kind: probe.KindEVM, step: "eth_subscribe", chain: "ethereum", within: time.Second,
-			want: want{verdict: probe.Down, step: "event", class: probe.ClassTimeout, message: "give it 36s", steps: "eth_subscribe event!timeout"}},
+			want: want{verdict: probe.Down, step: "event", class: probe.ClassTimeout, message: "give it 36 s", steps: "eth_subscribe event!timeout"}},
 		"evm: only calls": {kind: probe.KindEVM, fault: probetest.RPCErrorAt("eth_subscribe", 200, -32601, "notifications not supported"),
 			want: want{verdict: probe.Down, step: "eth_subscribe", class: probe.ClassRPCError, code: -32601, steps: "eth_subscribe!rpc_error"}},
 		"evm: an event with a bad height": {kind: probe.KindEVM, step: "eth_subscribe",

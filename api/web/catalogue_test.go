@@ -24,7 +24,7 @@ import (
 func TestEveryCatalogueIsComplete(t *testing.T) {
 	for _, c := range catalogues[1:] {
 		for key, at := range sentencesOf(t) {
-			if _, ok := c.Sentences[key]; !ok {
+			if _, ok := c.Sentences[key]; !ok && c.Failures[key] == "" {
 				t.Errorf("%s: %s: no sentence for %q", c.Tag, at, key)
 			}
 		}
@@ -436,7 +436,7 @@ func (s source) prose(all map[string]string) {
 }
 
 // complaints are the functions that are handed a format of what is wrong with an input, by name; some are closures in many functions.
-// What probe calls a problem, and what it refuses of an answer, are failures of an endpoint: they are shown as it said them.
+// What probe calls a problem, and what it refuses of an answer, are failures of an endpoint, which catalogues have apart.
 func (s source) complaints() []string {
 	if s.dir == "../../probe" {
 		return []string{"add"}

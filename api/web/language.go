@@ -42,6 +42,7 @@ type Language struct {
 	// sentences and forms are what words recognises, none in English; the forms are made when they are first asked for.
 	sentences map[string]sentence
 	forms     func() []form
+	failures  *failures
 	dates     dates
 	separator string // between a whole number and its decimals
 }
@@ -52,7 +53,9 @@ type catalogue struct {
 	Tag       language.Tag        `json:"tag"`
 	Name      string              `json:"name"`
 	Sentences map[string]sentence `json:"sentences"`
-	Dates     dates               `json:"dates"`
+	// Failures are by the formats of the messages of package probe, see heard. The catalogue of English has none.
+	Failures map[string]string `json:"failures"`
+	Dates    dates             `json:"dates"`
 }
 
 // sentence is one text, or several by plural category.
@@ -139,7 +142,7 @@ func speakAll(all []catalogue) []Language {
 	}
 	spoken := make([]Language, 0, len(all))
 	for _, c := range all {
-		l := Language{Tag: c.Tag.String(), Name: c.Name, printer: message.NewPrinter(c.Tag, message.Catalog(builder)), dates: c.Dates}
+		l := Language{Tag: c.Tag.String(), Name: c.Name, printer: message.NewPrinter(c.Tag, message.Catalog(builder)), dates: c.Dates, failures: failuresOf(c, all)}
 		l.separator = strings.Trim(l.printer.Sprint(number.Decimal(0.5)), "05")
 		if c.Tag != language.English {
 			l.sentences, l.forms = c.Sentences, sync.OnceValue(func() []form { return formsOf(c, all[0]) })
@@ -215,6 +218,7 @@ func (l Language) functions() template.FuncMap {
 		"t":         l.say,
 		"say":       func(s Spoken) string { return s.in(l) },
 		"words":     l.words,
+		"heard":     l.heard,
 		"language":  func() string { return l.Tag },
 		"script":    l.script,
 		"stamp":     l.stamp,
