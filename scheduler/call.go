@@ -25,8 +25,8 @@ func (c *call) fail(err error) {
 }
 
 // CheckNow probes an endpoint as soon as there are slots and no other probe of it is under way, records the check and
-// returns it. Its transcript is kept however it goes: somebody wants to look at it. The schedule stays as it is. Run must be running. ErrChanged when the endpoint was changed meanwhile,
-// ErrLeaseLost when it is not ours, ErrStopping when Run is to end.
+// returns it. Its transcript is kept however it goes: somebody wants to look at it. The schedule stays as it is. Run must be running.
+// ErrChanged when the endpoint was changed meanwhile, ErrLeaseLost when it is not ours, ErrStopping when Run is to end.
 func (s *Scheduler) CheckNow(ctx context.Context, endpointID string) (store.Check, error) {
 	c, err := s.call(endpointID)
 	if err != nil {
