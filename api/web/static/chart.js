@@ -18,7 +18,8 @@ document.addEventListener("pointermove", (event) => {
 document.addEventListener("pointerdown", (event) => {
   const hit = event.button === 0 && hitOf(event.target);
   const base = hit && hit.closest("[data-chart]").dataset.base;
-  drag = base ? { plot: hit.closest(".plot"), base, first: hit, last: hit } : null;
+  cancel();
+  if (base) begin(hit.closest(".plot"), base, hit);
 });
 document.addEventListener("pointerup", zoom);
 document.addEventListener("click", (event) => open(hitOf(event.target)));
@@ -28,7 +29,7 @@ document.addEventListener("keydown", (event) => {
   if (row) return rove(row, event);
   if (event.target.matches?.(".plot")) walk(event.target, event);
 });
-document.addEventListener("focusout", (event) => event.target.matches?.(".plot") && (cancel(), hide()));
+document.addEventListener("focusout", (event) => event.target.matches?.(".plot") && (drag?.plot === event.target && cancel(), hide()));
 
 enhance();
 new MutationObserver(enhance).observe(document.getElementById("main"), { childList: true });
@@ -93,6 +94,12 @@ function hide() {
   for (const on of document.querySelectorAll(".hits rect.on")) on.classList.remove("on");
 }
 
+// begin starts to choose a stretch. The page is not replaced before that is over.
+function begin(plot, base, hit) {
+  drag = { plot, base, first: hit, last: hit };
+  plot.dataset.choosing = "";
+}
+
 function choose(hit) {
   drag.last = hit;
   for (const one of bucketsOf(drag.plot)) one.classList.toggle("chosen", drag.first !== drag.last && between(one));
@@ -125,8 +132,11 @@ function second(date) {
 }
 
 function cancel() {
-  if (drag) for (const one of bucketsOf(drag.plot)) one.classList.remove("chosen");
+  if (!drag) return;
+  for (const one of bucketsOf(drag.plot)) one.classList.remove("chosen");
+  delete drag.plot.dataset.choosing;
   drag = null;
+  document.dispatchEvent(new Event("chosen"));
 }
 
 // walk goes from bucket to bucket with the arrow keys; with Shift it chooses, and Enter shows what was chosen.
@@ -140,7 +150,7 @@ function walk(plot, event) {
   event.preventDefault();
   const base = plot.closest("[data-chart]").dataset.base;
   if (!event.shiftKey) cancel();
-  else if (!drag && base) drag = { plot, base, first: all[Math.max(0, at)], last: all[to] };
+  else if (!drag && base) begin(plot, base, all[Math.max(0, at)]);
   if (drag) choose(all[to]);
   tell(all[to]);
   const announce = document.getElementById("announce");

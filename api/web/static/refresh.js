@@ -9,14 +9,17 @@ export function keepFresh(main, enhance) {
   const period = Number(main.dataset.refresh) * 1000;
   let asking = false;
   let again = false;
+  let held = false;
   let rounds = 0;
 
   const refresh = async () => {
     again = asking; // what changes while the page is on its way may not be in it
+    held = choosing(main);
     if (asking || document.hidden || busy(main)) return;
     asking = true;
     try {
       const fresh = await ask();
+      held = choosing(main);
       if (fresh && !busy(main)) {
         replace(main, fresh, enhance);
         listenAnew(main, fresh);
@@ -45,6 +48,7 @@ export function keepFresh(main, enhance) {
   const stream = listen(main, refresh);
   setInterval(round, period);
   document.addEventListener("visibilitychange", refresh);
+  document.addEventListener("chosen", () => held && refresh()); // a chart says so
 }
 
 function watched(address) {
@@ -62,11 +66,17 @@ async function ask() {
 }
 
 function busy(main) {
+  if (choosing(main)) return true;
   const at = document.activeElement;
   if (at && main.contains(at) && at.matches("input, select, textarea")) return true;
   if ([...main.querySelectorAll("input, textarea")].some(typed)) return true;
   const selection = getSelection();
   return selection && !selection.isCollapsed && main.contains(selection.anchorNode);
+}
+
+// choosing reports whether a stretch of a chart is being chosen.
+function choosing(main) {
+  return main.querySelector("[data-choosing]") !== null;
 }
 
 // A box that a script has made says "on" where its default is empty: of boxes only the tick counts.
