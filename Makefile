@@ -90,7 +90,7 @@ soak: ## 10,200 endpoints on Postgres for SOAK=10m, without it for SOAK_OUTAGE=0
 	@SOAK=$(SOAK) SOAK_OUTAGE=$(SOAK_OUTAGE) go test -tags soak -count=1 -v -timeout 24h -run '^TestSoak$$' ./cmd/rollcall
 
 .PHONY: screenshots
-screenshots: ## pictures of every page, light, dark and on a phone, in SCREENSHOTS=screenshots
+screenshots: ## pictures of every page, light, dark and on a phone, in SCREENSHOTS=screenshots; SHOTS=login for these alone
 	@mkdir -p $(SCREENSHOTS)
 	@SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -tags screenshots -count=1 -timeout 15m -run '^TestScreenshots$$' ./cmd/rollcall
 

@@ -46,8 +46,13 @@ const (
 // invites makes an invitation, and returns its link.
 func (p *person) invites(name string) string {
 	p.t.Helper()
+	return p.invitesAs(name, "editor")
+}
+
+func (p *person) invitesAs(name, role string) string {
+	p.t.Helper()
 	p.open("/members")
-	p.enters(entry{"Name", name, ""}, entry{"Role", "editor", ""})
+	p.enters(entry{"Name", name, ""}, entry{"Role", role, ""})
 	p.press("Make a link")
 	link, _ := p.typed("Link")
 	return link

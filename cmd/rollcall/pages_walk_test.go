@@ -88,7 +88,13 @@ func (p *person) logIn() {
 // setUp makes the first user of a service that has none, and has it started again so that it knows the admin token.
 func setUp(t *testing.T, args ...string) *instance {
 	t.Helper()
-	i := serveInstance(t, []string{testKey, "ROLLCALL_ADMIN_TOKEN="}, args...)
+	return setUpAt(t, freeAddress(t), args...)
+}
+
+// setUpAt does the same at an address, for a service that has to know it.
+func setUpAt(t *testing.T, addr string, args ...string) *instance {
+	t.Helper()
+	i := serveInstanceAt(t, addr, []string{testKey, "ROLLCALL_ADMIN_TOKEN="}, args...)
 	link, err := url.Parse(i.setupLink())
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
+	"github.com/rollcallhq/rollcall/alerts/alertstest"
 	"github.com/rollcallhq/rollcall/api/web"
 	rollcall "github.com/rollcallhq/rollcall/cmd/rollcall"
 	"github.com/rollcallhq/rollcall/probe"
@@ -27,16 +28,21 @@ import (
 )
 
 // TestScreenshots writes a picture of every page of a service in use, light, dark and on a phone, into the folder that SCREENSHOTS
-// names: for people to look at. `make screenshots` calls it.
+// names: for people to look at. `make screenshots` calls it. SHOTS, a regular expression, takes the pictures alone whose names it
+// finds something in.
 func TestScreenshots(t *testing.T) {
 	folder := os.Getenv("SCREENSHOTS")
 	if folder == "" {
 		t.Fatal("SCREENSHOTS names no folder")
 	}
+	only, err := regexp.Compile(os.Getenv("SHOTS"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	browser := startBrowser(t)
 	t.Run("first", func(t *testing.T) {
 		s := newTryout(browser, t, nil)
-		c := camera{person: s.team, folder: folder}
+		c := camera{person: s.team, folder: folder, only: only}
 		link := regexp.MustCompile(`/setup\?token=\S+`).FindString(s.instance.log.String())
 		c.take(link, "setup")
 		s.setUp()
@@ -46,9 +52,9 @@ func TestScreenshots(t *testing.T) {
 		}
 	})
 	t.Run("in use", func(t *testing.T) {
-		i := newGallery(t)
+		i, mail := newGallery(t)
 		p := newPerson(browser, t, i.url)
-		c := camera{person: p, folder: folder}
+		c := camera{person: p, folder: folder, only: only}
 		c.take("/login", "login")
 		p.logIn()
 		for name, path := range gallery {
@@ -58,7 +64,9 @@ func TestScreenshots(t *testing.T) {
 			c.follow(f.from, f.link, f.name)
 		}
 		c.refused()
+		c.ticked()
 		invitation := c.invited()
+		viewer, coder := p.invitesAs("grace", "viewer"), p.invites("linus")
 		c.languages("overview", "endpoint-down", "register", "status", "incidents", "members")
 		c.person = newPerson(browser, t, i.url)
 		for name, path := range visited {
@@ -66,6 +74,11 @@ func TestScreenshots(t *testing.T) {
 		}
 		c.take(invitation, "join")
 		c.printed("/p/acme", "page-printed")
+		c.subscribes(i, mail)
+		c.person = newPerson(browser, t, i.url)
+		c.looks(viewer)
+		c.person = newPerson(browser, t, i.url)
+		c.isAskedForACode(coder)
 	})
 }
 
@@ -100,10 +113,14 @@ var followed = []struct{ name, from, link string }{
 type camera struct {
 	*person
 	folder string
+	only   *regexp.Regexp // what the names of the pictures have in common
 }
 
 // refused takes the pictures of a form whose test failed.
 func (c camera) refused() {
+	if !c.only.MatchString("register-failed") {
+		return
+	}
 	c.open("/endpoints/new")
 	c.fill("URL", "http://127.0.0.1:9/mcp")
 	c.do("press Test", chromedp.Click(chromedp.Search(`//main//div[@class="save"]/button[normalize-space()="Test"]`)))
@@ -114,6 +131,9 @@ func (c camera) refused() {
 // follow takes the pictures of the page that the first link of a kind on another page leads to.
 func (c camera) follow(from, link, name string) {
 	c.t.Helper()
+	if !c.only.MatchString(name) {
+		return
+	}
 	c.do("open "+from, chromedp.Navigate(c.base+from))
 	path := evaluate[string](c.person, fmt.Sprintf("document.querySelector(%q)?.getAttribute('href') ?? ''", link))
 	if path == "" {
@@ -146,6 +166,9 @@ func cookie(base, name, value string) chromedp.Action[chromedp.Void] {
 // printed takes a picture of a page as it is printed.
 func (c camera) printed(path, name string) {
 	c.t.Helper()
+	if !c.only.MatchString(name) {
+		return
+	}
 	c.do("open "+path, chromedp.Navigate(c.base+path))
 	c.size(1000, 800)
 	c.do("print "+path, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
@@ -168,6 +191,9 @@ func (c camera) invited() string {
 // take opens a page and takes its pictures.
 func (c camera) take(path, name string) {
 	c.t.Helper()
+	if !c.only.MatchString(name) {
+		return
+	}
 	c.do("open "+path, chromedp.Navigate(c.base+path))
 	c.shoot(name)
 }
@@ -182,6 +208,9 @@ var sizes = []size{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {
 
 func (c camera) shoot(name string) {
 	c.t.Helper()
+	if !c.only.MatchString(name) {
+		return
+	}
 	for _, shot := range sizes {
 		c.prefer(shot.scheme)
 		c.size(shot.width, shot.height)
@@ -204,10 +233,12 @@ func (c camera) picture(file string) {
 	}
 }
 
-// newGallery starts a service that has been in use for a day.
-func newGallery(t *testing.T) *instance {
+// newGallery starts a service that has been in use for a day, and what takes its mail.
+func newGallery(t *testing.T) (*instance, *alertstest.SMTP) {
 	t.Helper()
-	i := setUp(t, "--demo", "--allow-private", "127.0.0.0/8")
+	addr, mail := freeAddress(t), alertstest.NewSMTP(t)
+	i := setUpAt(t, addr, "--demo", "--allow-private", "127.0.0.0/8,::1/128", "--public-url", "http://"+addr,
+		"--smtp", mail.URL(), "--mail-from", "Rollcall <alerts@example.com>")
 	i.call("POST", "/api/v1/channels", object{"name": "ops", "type": "slack", "webhook_url": "http://127.0.0.1:9/x"}, 201, nil)
 	i.call("POST", "/api/v1/channels", object{"name": "on call", "type": "email", "to": "oncall@example.com"}, 201, nil)
 	for _, e := range []object{
@@ -235,7 +266,7 @@ func newGallery(t *testing.T) *instance {
 	yesterday(t, i)
 	i.start()
 	i.await("the endpoints to be what they are", func() bool { return i.status("weather") == "up" && i.status("billing") == "down" })
-	return i
+	return i, mail
 }
 
 // yesterday writes the checks of a day into the database of a service that is stopped.
