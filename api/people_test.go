@@ -24,7 +24,7 @@ func (r *rollcall) member(name string, role store.Role) option {
 	ctx := r.t.Context()
 	u, err := r.store.UserByName(ctx, name)
 	if err != nil {
-		u, err = r.store.CreateUser(ctx, store.User{Name: name, PasswordHash: api.HashPassword(password), Role: role})
+		u, err = r.store.CreateUser(ctx, store.User{Name: name, PasswordHash: passwordHash(), Role: role})
 	}
 	if err != nil {
 		r.t.Fatal(err)

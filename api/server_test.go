@@ -202,6 +202,9 @@ func (r *rollcall) loggedIn() option {
 	}
 }
 
+// passwordHash is that of the password which everybody here has, made once: it is dear by design.
+var passwordHash = sync.OnceValue(func() string { return api.HashPassword(password) })
+
 // login returns the secret of a session, with a user made for it the first time.
 func (r *rollcall) login() string {
 	r.t.Helper()
@@ -213,7 +216,7 @@ func (r *rollcall) login() string {
 	if err := r.store.PutSetupToken(ctx, setupHash, time.Now()); err != nil {
 		r.t.Fatalf("setup token %s…: %v", setup[:3], err)
 	}
-	u, err := r.store.CreateFirstUser(ctx, setupHash, store.User{Name: "ada", PasswordHash: api.HashPassword(password), Role: store.RoleAdmin})
+	u, err := r.store.CreateFirstUser(ctx, setupHash, store.User{Name: "ada", PasswordHash: passwordHash(), Role: store.RoleAdmin})
 	if err != nil {
 		r.t.Fatalf("first user: %v", err)
 	}
