@@ -149,6 +149,34 @@ func (l *Latencies) Merge(m Latencies) error {
 	return nil
 }
 
+// MergeStep takes in those of m that are of one step, or of whole checks when step is empty: of what is packed, the rest is not read.
+func (l *Latencies) MergeStep(m Latencies, step string) error {
+	if len(m.packed) == 0 || m.packed[0] != latenciesVersion {
+		if err := m.read(); err != nil {
+			return err
+		}
+		i := slices.IndexFunc(m.sketches, func(s sketch) bool { return s.step == step })
+		if i < 0 {
+			return nil
+		}
+		return l.Merge(Latencies{sketches: m.sketches[i : i+1]})
+	}
+	if err := l.read(); err != nil {
+		return err
+	}
+	for rest := m.packed[1:]; len(rest) > 0; {
+		name, encoded, after, ok := cutSketch(rest)
+		if !ok {
+			return fmt.Errorf("read latencies: %w", errSketch)
+		}
+		if string(name) == step {
+			return l.mergeSketch(0, name, encoded)
+		}
+		rest = after
+	}
+	return nil
+}
+
 // Steps lists the steps there are latencies of, in no order.
 func (l Latencies) Steps() []string {
 	l = l.unpacked()

@@ -478,3 +478,39 @@ func TestLatenciesThatWereNotReadYetAreAsGoodAsOthers(t *testing.T) {
 		t.Error("what is no sketch was merged")
 	}
 }
+
+func TestOneStepIsMergedWithoutTheOthers(t *testing.T) {
+	var l store.Latencies
+	for i := range 100 {
+		step := probe.Step{Name: "initialize", Latency: time.Duration(i) * time.Millisecond}
+		l.Add(probe.Result{Verdict: probe.Up, Duration: time.Duration(i+1) * time.Second, Steps: []probe.Step{step}})
+	}
+	data, err := l.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, m := range map[string]store.Latencies{"read": l, "packed": store.PackedLatencies(data)} {
+		for _, step := range []string{"", "initialize"} {
+			var sum store.Latencies
+			for range 2 {
+				if err := sum.MergeStep(m, step); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(sum.Quantiles(step, 0.5, 0.99), l.Quantiles(step, 0.5, 0.99)); diff != "" {
+				t.Errorf("%s, quantiles of %q (-merged +all):\n%s", name, step, diff)
+			}
+			if other := map[string]string{"": "initialize", "initialize": ""}[step]; sum.Quantiles(other, 0.5) != nil {
+				t.Errorf("%s: with %q came %q", name, step, other)
+			}
+			if err := sum.MergeStep(m, "tools/list"); err != nil {
+				t.Errorf("%s: a step that there is nothing of: %v", name, err)
+			}
+		}
+	}
+	for name, broken := range map[string][]byte{"of no version": {9, 9}, "cut short": data[:len(data)-1]} {
+		if err := new(store.Latencies).MergeStep(store.PackedLatencies(broken), "initialize"); err == nil {
+			t.Errorf("what is %s was merged", name)
+		}
+	}
+}

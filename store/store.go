@@ -39,6 +39,9 @@ type Store interface {
 	// Index lists all endpoints that f selects, by name, with checks also with what the latest one found; Limit and Cursor of f do
 	// not matter.
 	Index(ctx context.Context, f EndpointFilter, checks bool) ([]Line, error)
+	// Briefs returns what a list shows of endpoints, with the hours that begin at from or later, in no order. Those that are not there
+	// are left out. It reads no checks.
+	Briefs(ctx context.Context, endpointIDs []string, from time.Time) ([]Brief, error)
 	// Locations lists the locations that endpoints were probed from, or that instances are at, by name.
 	Locations(ctx context.Context) ([]Location, error)
 

@@ -466,6 +466,9 @@ func callsOf(h *history, db *postgres.DB) []call {
 		{name: "Rollups by the hour", do: func(ctx context.Context) error {
 			return second(db.Rollups(ctx, []string{old.ID, h.endpoints[8].ID}, store.Hourly, day))
 		}, within: months(day, now.AddDate(0, 2, 0))},
+		{name: "Briefs", do: func(ctx context.Context) error {
+			return second(db.Briefs(ctx, []string{old.ID, h.endpoints[8].ID}, day))
+		}, within: months(day, now.AddDate(0, 2, 0))},
 		{name: "Sight", do: func(ctx context.Context) error {
 			sight, err := db.Sight(ctx, []string{old.Slug, h.endpoints[8].Slug, "nobody"})
 			if err == nil && (len(sight.Sightings) != 2 || sight.LastEntry == "") {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
@@ -20,10 +21,10 @@ func (db *DB) Index(ctx context.Context, f store.EndpointFilter, checks bool) ([
 	var lines []store.Line
 	var l store.Line
 	var kind probe.Kind
-	var since, checkedAt *time.Time
+	var since, checkedAt pgtype.Timestamptz
 	var latency float64
 	columns, from := `e.id, CASE WHEN e.paused THEN 'paused' ELSE s.status END, s.since, e.tags`, ``
-	dest := []any{&l.ID, &l.Status, &since, &l.Tags}
+	dest := []any{&l.ID, &l.Status, &since, nil} // sharedTags reads the last
 	if checks {
 		columns += `, e.kind, COALESCE(p.evidence ->> 'kind', ''), p.last_check_at, COALESCE((p.evidence ->> 'last_ms')::float8, 0)`
 		from = `LEFT JOIN places p ON p.endpoint_id = e.id`
@@ -39,19 +40,45 @@ func (db *DB) Index(ctx context.Context, f store.EndpointFilter, checks bool) ([
 	if err != nil {
 		return nil, explain("read index", err)
 	}
+	shared := sharedTags{rows: rows, column: 3, known: map[string][]string{}}
 	_, err = pgx.ForEachRow(rows, dest, func() error {
 		if n := len(lines); n == 0 || lines[n-1].ID != l.ID { // with checks, there is one row for each place
-			l.Since = orZero(since)
-			if len(l.Tags) == 0 {
-				l.Tags = nil
+			l.Since = since.Time
+			var err error
+			if l.Tags, err = shared.read(); err != nil {
+				return err
 			}
 			lines = append(lines, l)
 		}
-		l.Tags = nil // the next row has its own
-		lines[len(lines)-1].AddPlace(kind, orZero(checkedAt), store.FromMilliseconds(latency))
+		lines[len(lines)-1].AddPlace(kind, checkedAt.Time, store.FromMilliseconds(latency))
 		return nil
 	})
 	return lines, explain("read index", err)
+}
+
+// sharedTags reads a column of tags. Many endpoints have the same, and to read an array takes longer than the rest of a row.
+type sharedTags struct {
+	rows   pgx.Rows
+	column int
+	known  map[string][]string // by what the database sent
+}
+
+// read returns the tags of the present row, nil where there are none.
+func (s sharedTags) read() ([]string, error) {
+	sent := s.rows.RawValues()[s.column]
+	if tags, known := s.known[string(sent)]; known {
+		return tags, nil
+	}
+	var tags []string
+	field := s.rows.FieldDescriptions()[s.column]
+	if err := s.rows.Conn().TypeMap().Scan(field.DataTypeOID, field.Format, sent, &tags); err != nil {
+		return nil, err
+	}
+	if len(tags) == 0 {
+		tags = nil
+	}
+	s.known[string(sent)] = tags
+	return tags, nil
 }
 
 // Locations implements store.Store.

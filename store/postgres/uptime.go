@@ -31,21 +31,27 @@ func (db *DB) Uptime(ctx context.Context, endpointID string, grain store.Grain, 
 
 // Rollups implements store.Store.
 func (db *DB) Rollups(ctx context.Context, endpointIDs []string, grain store.Grain, from time.Time) ([]store.Rollup, error) {
-	found, err := query(ctx, db.pool, scanRollup, `
+	found, err := query(ctx, db.pool, scanRollup, rollupsSince(grain), cleanAll(endpointIDs), keyOf(grain, from), firstOf(grain, from))
+	if err != nil {
+		return nil, explain("read roll-ups", err)
+	}
+	return store.MergeRollups(grain, found)
+}
+
+// rollupsSince selects, for scanRollup, the hours or days of some endpoints ($1) from a key ($2) on, and the running ones that begin
+// at a time ($3) or later.
+func rollupsSince(g store.Grain) string {
+	return `
 		SELECT p.endpoint_id, p.location, u.begin, u.up, u.degraded, u.down, u.gated, u.unknown, u.maintenance, u.classes, u.latencies, NULL::bytea
 		FROM places p
 		JOIN LATERAL ( -- one place at a time, by its key
-		    SELECT * FROM (`+rollups(grain)+`) u WHERE u.place = p.num AND u.key >= $2 OFFSET 0
+		    SELECT * FROM (` + rollups(g) + `) u WHERE u.place = p.num AND u.key >= $2 OFFSET 0
 		) u ON true
 		WHERE p.endpoint_id = ANY ($1)
 		UNION ALL
 		SELECT p.endpoint_id, p.location, p.hour, 0, 0, 0, 0, 0, 0, NULL, NULL, p.sums
 		FROM places p
-		WHERE p.endpoint_id = ANY ($1) AND p.hour >= $3`, cleanAll(endpointIDs), keyOf(grain, from), firstOf(grain, from))
-	if err != nil {
-		return nil, explain("read roll-ups", err)
-	}
-	return store.MergeRollups(grain, found)
+		WHERE p.endpoint_id = ANY ($1) AND p.hour >= $3`
 }
 
 // rollups selects the hours or days that are over. Days are dates, which key is; begin is a time in either case.

@@ -58,33 +58,40 @@ func (db *DB) Rollups(ctx context.Context, endpointIDs []string, grain store.Gra
 	if err != nil {
 		return nil, err
 	}
-	over := rollupsOf(grain)
 	var found []store.Rollup
-	err = db.read(ctx, "read roll-ups", func(tx *sql.Tx) (err error) {
-		// CROSS JOIN keeps the order: a stretch of the primary key for each endpoint.
-		found, err = query(ctx, tx, scanRollup, `
-			SELECT `+over.columns()+`
-			FROM json_each(?) id
-			CROSS JOIN `+over.table+` u ON u.endpoint_id = id.value AND u.`+over.begin+` >= ?`, list, from.UnixMicro())
-		if err != nil {
-			return err
-		}
-		running, err := query(ctx, tx, scanRunning, `
-			SELECT p.endpoint_id, p.location, p.hour, p.sums
-			FROM json_each(?) id
-			CROSS JOIN places p ON p.endpoint_id = id.value
-			WHERE p.hour IS NOT NULL`, list)
-		for _, hour := range running {
-			if !grain.Begin(hour.Begin).Before(from) {
-				found = append(found, hour)
-			}
-		}
+	err = db.read(ctx, "read roll-ups", func(tx *sql.Tx) error {
+		found, err = rollupsSince(ctx, tx, list, grain, from)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return store.MergeRollups(grain, found)
+}
+
+// rollupsSince returns the hours or days that begin at from or later, the running ones included, in no order. list are the ids of the
+// endpoints as JSON.
+func rollupsSince(ctx context.Context, tx *sql.Tx, list string, grain store.Grain, from time.Time) ([]store.Rollup, error) {
+	over := rollupsOf(grain)
+	// CROSS JOIN keeps the order: a stretch of the primary key for each endpoint.
+	found, err := query(ctx, tx, scanRollup, `
+		SELECT `+over.columns()+`
+		FROM json_each(?) id
+		CROSS JOIN `+over.table+` u ON u.endpoint_id = id.value AND u.`+over.begin+` >= ?`, list, from.UnixMicro())
+	if err != nil {
+		return nil, err
+	}
+	running, err := query(ctx, tx, scanRunning, `
+		SELECT p.endpoint_id, p.location, p.hour, p.sums
+		FROM json_each(?) id
+		CROSS JOIN places p ON p.endpoint_id = id.value
+		WHERE p.hour IS NOT NULL`, list)
+	for _, hour := range running {
+		if !grain.Begin(hour.Begin).Before(from) {
+			found = append(found, hour)
+		}
+	}
+	return found, err
 }
 
 // scanRunning scans a running hour.

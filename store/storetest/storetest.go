@@ -79,6 +79,7 @@ func Run(t *testing.T, fresh func(t testing.TB) Database) {
 		{"endpoints", testEndpoints},
 		{"endpoint list", testEndpointList},
 		{"index", testIndex},
+		{"briefs", testBriefs},
 		{"locations", testLocations},
 		{"edits", testEdits},
 		{"record", testRecord},
