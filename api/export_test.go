@@ -24,6 +24,9 @@ func (s *Server) RoutesForTest() []RouteForTest {
 	return routes
 }
 
+// ForgetForTest has the index read anew by whoever looks next.
+func (s *Server) ForgetForTest() { s.lines.forget() }
+
 // ScopeOfForTest is scopeOf.
 var ScopeOfForTest = scopeOf
 

@@ -29,7 +29,8 @@ const (
 )
 
 // BenchmarkOverview measures a page of the overview of ten thousand endpoints, from the request to the last byte. p95-ms is what
-// nineteen of twenty pages stay under.
+// nineteen of twenty pages stay under while they are looked at all the time, as with many viewers, and first-p95-ms the same of pages
+// that nobody has looked at in the last second: each of them reads the index.
 func BenchmarkOverview(b *testing.B) {
 	for name, open := range map[string]func(*testing.B) store.Store{
 		"SQLite":   openSQLite,
@@ -38,34 +39,48 @@ func BenchmarkOverview(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			db := open(b)
 			fillCrowd(b, db)
-			handler, cookie := overviewOf(b, db)
+			server, cookie := overviewOf(b, db)
 			for _, view := range []string{
 				"/", "/?page=120", "/?q=endpoint+7", "/?status=up", "/?tag=prod", "/?kind=mcp", "/?location=fra",
 				"/?sort=latency", "/?sort=uptime", "/?sort=checked", "/?group=tag",
 			} {
-				b.Run(view, func(b *testing.B) { benchView(b, handler, cookie, view) })
+				b.Run(view, func(b *testing.B) { benchView(b, server, cookie, view) })
 			}
 		})
 	}
 }
 
-func benchView(b *testing.B, handler http.Handler, cookie *http.Cookie, view string) {
-	var took []time.Duration
-	size := 0
-	for b.Loop() {
+func benchView(b *testing.B, server *api.Server, cookie *http.Cookie, view string) {
+	handler, size := server.Handler(), 0
+	visit := func() time.Duration {
 		r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, view, nil)
 		r.AddCookie(cookie)
 		w := httptest.NewRecorder()
 		begin := time.Now()
 		handler.ServeHTTP(w, r)
-		took = append(took, time.Since(begin))
+		took := time.Since(begin)
 		if size = w.Body.Len(); w.Code != http.StatusOK {
 			b.Fatalf("%s: %d %s", view, w.Code, w.Body)
 		}
+		return took
 	}
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)*95/100])/float64(time.Millisecond), "p95-ms")
+	var took, first []time.Duration
+	for b.Loop() {
+		took = append(took, visit())
+	}
+	for range took {
+		server.ForgetForTest()
+		first = append(first, visit())
+	}
+	b.ReportMetric(p95(took), "p95-ms")
+	b.ReportMetric(p95(first), "first-p95-ms")
 	b.ReportMetric(float64(size)/1024, "KiB")
+}
+
+// p95 returns what nineteen of twenty times stay under, in milliseconds.
+func p95(took []time.Duration) float64 {
+	slices.Sort(took)
+	return float64(took[len(took)*95/100]) / float64(time.Millisecond)
 }
 
 func openSQLite(b *testing.B) store.Store {
@@ -149,7 +164,7 @@ func crowdCheck(e store.Endpoint, i int, at time.Time) store.Check {
 }
 
 // overviewOf returns a server of db and the cookie of somebody who is logged in to it.
-func overviewOf(b *testing.B, db store.Store) (http.Handler, *http.Cookie) {
+func overviewOf(b *testing.B, db store.Store) (*api.Server, *http.Cookie) {
 	b.Helper()
 	server, err := api.New(api.Config{
 		Store: db, Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), Location: "fra", Version: "bench",
@@ -176,5 +191,5 @@ func overviewOf(b *testing.B, db store.Store) (http.Handler, *http.Cookie) {
 	if err := db.CreateSession(ctx, session); err != nil {
 		b.Fatal(err)
 	}
-	return server.Handler(), &http.Cookie{Name: "rollcall_session", Value: "secret"}
+	return server, &http.Cookie{Name: "rollcall_session", Value: "secret"}
 }

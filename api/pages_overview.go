@@ -21,10 +21,9 @@ import (
 	"github.com/rollcallhq/rollcall/store"
 )
 
-// The overview is made of three questions, however many endpoints there are:
+// The overview is made of two questions, however many endpoints there are:
 //
-//	Index ─► tallies, order, groups, which ones this page shows ─┬─► Endpoints, of those
-//	                                                             └─► Rollups, of those: bars, sparklines, uptime
+//	Index ─► roll: tallies, order, groups; once a second for all who look ─► which ones this page shows ─► Briefs, of those
 
 // Bounds of a page. Somebody with more endpoints in trouble than maxTroubled narrows the list by their status.
 const (
@@ -69,57 +68,79 @@ func readOverview(c echo.Context) (web.OverviewFilter, int, error) {
 // overview shows the list. Of page, Filter and Page say which part of it.
 func (s *Server) overview(c echo.Context, status int, page web.OverviewPage) error {
 	ctx, f := c.Request().Context(), page.Filter
-	checks := f.Order == web.OrderLatency || f.Order == web.OrderChecked || f.Group == web.GroupKind
-	lines, err := s.index(ctx, store.EndpointFilter{
-		Status: store.Status(f.Status), Tag: f.Tag, Query: f.Query, Kind: probe.Kind(f.Kind), Location: f.Location,
-	}, checks)
+	r, err := s.roll(ctx, f)
 	if err != nil {
 		return err
 	}
-	page.Frame, page.None = s.frame(c, "/"), len(lines) == 0 && !f.Active()
-	page.Tallies = talliesOf(lines)
-	if page.Choices, err = s.choices.of(ctx, s.cfg.Store, lines, !f.Active()); err != nil {
+	page.Frame, page.None, page.Tallies = s.frame(c, "/"), len(r.lines) == 0 && !f.Active(), r.tallies
+	if page.Choices, err = s.choices.of(ctx, s.cfg.Store, r, !f.Active()); err != nil {
 		return err
 	}
-	troubled, rest := apart(lines, f)
-	if err := s.order(ctx, rest, f); err != nil {
+	list, err := s.arrangement(ctx, r, f)
+	if err != nil {
 		return err
 	}
-	page.Pages = max(1, (len(rest)+perPage-1)/perPage)
+	page.Pages = max(1, (len(list.rest)+perPage-1)/perPage)
 	page.Page = min(page.Page, page.Pages)
-	page.Unshown = max(0, len(troubled)-maxTroubled)
-	troubled = troubled[:min(len(troubled), maxTroubled)]
-	if page.Page > 1 {
-		troubled, page.Unshown = nil, 0
+	rest := list.rest[min(len(list.rest), (page.Page-1)*perPage):min(len(list.rest), page.Page*perPage)]
+	var troubled []*store.Line
+	if page.Page == 1 {
+		troubled = list.troubled[:min(len(list.troubled), maxTroubled)]
+		page.Unshown = len(list.troubled) - len(troubled)
 	}
-	groups := tallyGroups(rest, f)
-	rest = rest[min(len(rest), (page.Page-1)*perPage):min(len(rest), page.Page*perPage)]
 	rows, err := s.rows(ctx, slices.Concat(troubled, rest))
 	if err != nil {
 		return err
 	}
 	page.Attention, page.Rest = rowsOf(troubled, rows), rowsOf(rest, rows)
-	page.Groups = groupRows(rest, rows, groups, f)
+	page.Groups = groupRows(rest, rows, list.groups, f)
 	return s.render(c, status, page)
 }
 
 // keepLines is for how long the index is kept, at most.
 const keepLines = time.Second
 
-// index returns what store.Store.Index does, a moment old at most, and no older than what a viewer was last told of. Callers change
-// nothing in it.
-func (s *Server) index(ctx context.Context, f store.EndpointFilter, checks bool) ([]store.Line, error) {
-	return keep(ctx, s.lines, s.asOf(fmt.Sprintf("%t %+v", checks, f)), func(ctx context.Context) ([]store.Line, error) {
-		return s.cfg.Store.Index(ctx, f, checks)
+// roll is what store.Store.Index returned, with what is made of it for whoever asks first and kept for the others. Nobody changes
+// anything in it.
+type roll struct {
+	lines   []store.Line // by name
+	tallies map[store.Status]int
+	tags    func() []string // frequentTags
+
+	mu       sync.Mutex
+	arranged map[ordering]arrangement // guarded by mu
+}
+
+// ordering is what an arrangement depends on beside the lines.
+type ordering struct {
+	order, group string
+	apart        bool // what asks for attention stands for itself
+}
+
+// arrangement is a whole list in its order.
+type arrangement struct {
+	troubled []*store.Line // that ask for attention, the worst and latest first
+	rest     []*store.Line
+	groups   map[string]map[store.Status]int // how many of rest have which status, by group; nil where nothing is grouped
+}
+
+// roll returns what a filter selects, a moment old at most, and no older than what a viewer was last told of.
+func (s *Server) roll(ctx context.Context, f web.OverviewFilter) (*roll, error) {
+	checks := f.Order == web.OrderLatency || f.Order == web.OrderChecked || f.Group == web.GroupKind
+	selected := store.EndpointFilter{Status: store.Status(f.Status), Tag: f.Tag, Query: f.Query, Kind: probe.Kind(f.Kind), Location: f.Location}
+	return keep(ctx, s.lines, s.asOf(fmt.Sprintf("%t %+v", checks, selected)), func(ctx context.Context) (*roll, error) {
+		lines, err := s.cfg.Store.Index(ctx, selected, checks)
+		return newRoll(lines), err
 	})
 }
 
-func talliesOf(lines []store.Line) map[store.Status]int {
-	tallies := make(map[store.Status]int, len(store.Statuses()))
-	for _, l := range lines {
-		tallies[l.Status]++
+func newRoll(lines []store.Line) *roll {
+	r := &roll{lines: lines, tallies: make(map[store.Status]int, len(store.Statuses())), arranged: map[ordering]arrangement{}}
+	for i := range lines {
+		r.tallies[lines[i].Status]++
 	}
-	return tallies
+	r.tags = sync.OnceValue(func() []string { return frequentTags(lines) })
+	return r
 }
 
 // choices are what there is to filter by. They are found out anew by whoever asks for everything, for whom it costs little, and by
@@ -132,8 +153,8 @@ type choices struct {
 
 const choicesFor = time.Minute
 
-// of returns the choices. lines are all endpoints, when told so.
-func (k *choices) of(ctx context.Context, db store.Store, lines []store.Line, all bool) (web.OverviewChoices, error) {
+// of returns the choices. r is of all endpoints, when told so.
+func (k *choices) of(ctx context.Context, db store.Store, r *roll, all bool) (web.OverviewChoices, error) {
 	k.mu.Lock() // whoever comes meanwhile waits for the same answer
 	defer k.mu.Unlock()
 	fresh := time.Since(k.at) < choicesFor
@@ -141,12 +162,13 @@ func (k *choices) of(ctx context.Context, db store.Store, lines []store.Line, al
 		return k.known, nil
 	}
 	if !all {
-		var err error
-		if lines, err = db.Index(ctx, store.EndpointFilter{}, false); err != nil {
+		lines, err := db.Index(ctx, store.EndpointFilter{}, false)
+		if err != nil {
 			return k.known, err
 		}
+		r = newRoll(lines)
 	}
-	k.known.Tags = frequentTags(lines)
+	k.known.Tags = r.tags()
 	if fresh {
 		return k.known, nil
 	}
@@ -176,22 +198,33 @@ func frequentTags(lines []store.Line) []string {
 	return tags
 }
 
-// apart splits what asks for attention, the worst and latest first, from the rest. A list of one status is not split.
-func apart(lines []store.Line, f web.OverviewFilter) (troubled, rest []store.Line) {
-	if f.Status != "" {
-		return nil, slices.Clone(lines)
+// arrangement returns the list of a roll in the order of a filter. A list of one status has nothing apart.
+func (s *Server) arrangement(ctx context.Context, r *roll, f web.OverviewFilter) (arrangement, error) {
+	by, err := s.keyOf(ctx, f.Order)
+	if err != nil {
+		return arrangement{}, err
 	}
-	for _, l := range lines {
-		if web.Troubling(l.Status) {
-			troubled = append(troubled, l)
+	r.mu.Lock() // whoever comes meanwhile waits for the same answer
+	defer r.mu.Unlock()
+	key := ordering{f.Order, f.Group, f.Status == ""}
+	if known, there := r.arranged[key]; there {
+		return known, nil
+	}
+	a := arrangement{rest: make([]*store.Line, 0, len(r.lines))}
+	for i := range r.lines {
+		if l := &r.lines[i]; key.apart && web.Troubling(l.Status) {
+			a.troubled = append(a.troubled, l)
 		} else {
-			rest = append(rest, l)
+			a.rest = append(a.rest, l)
 		}
 	}
-	slices.SortStableFunc(troubled, func(a, b store.Line) int {
+	slices.SortStableFunc(a.troubled, func(a, b *store.Line) int {
 		return cmp.Or(cmp.Compare(ranks[a.Status], ranks[b.Status]), b.Since.Compare(a.Since))
 	})
-	return troubled, rest
+	sortLines(a.rest, f, by)
+	a.groups = tallyGroups(a.rest, f)
+	r.arranged[key] = a
+	return a, nil
 }
 
 // ranks orders statuses, worst first.
@@ -203,30 +236,52 @@ var ranks = func() map[store.Status]int {
 	return ranks
 }()
 
-// order sorts lines, which come by name, by what was asked for: within each group, where there are groups. What is worst comes
-// first, and what was never measured last.
-func (s *Server) order(ctx context.Context, lines []store.Line, f web.OverviewFilter) error {
-	by := func(store.Line, store.Line) int { return 0 }
-	switch f.Order {
+// keyOf returns what lines are sorted by, the smallest first: what is worst comes first, and what was never measured last. It is nil
+// for the order in which they come, that of names.
+func (s *Server) keyOf(ctx context.Context, order string) (func(*store.Line) float64, error) {
+	switch order {
 	case web.OrderStatus:
-		by = func(a, b store.Line) int { return cmp.Compare(ranks[a.Status], ranks[b.Status]) }
+		return func(l *store.Line) float64 { return float64(ranks[l.Status]) }, nil
 	case web.OrderLatency:
-		by = func(a, b store.Line) int { return cmp.Compare(b.Latency, a.Latency) }
+		return func(l *store.Line) float64 { return -float64(l.Latency) }, nil
 	case web.OrderChecked:
-		by = func(a, b store.Line) int { return b.CheckedAt.Compare(a.CheckedAt) }
+		return func(l *store.Line) float64 { return -float64(l.CheckedAt.UnixMicro()) }, nil
 	case web.OrderUptime:
 		uptimes, err := s.uptimes.of(ctx, s.cfg.Store)
-		if err != nil {
-			return err
-		}
-		by = func(a, b store.Line) int { return cmp.Compare(uptimes(a.ID), uptimes(b.ID)) }
+		return func(l *store.Line) float64 { return uptimes(l.ID) }, err
 	}
-	slices.SortStableFunc(lines, func(a, b store.Line) int { return cmp.Or(compareGroups(groupOf(a, f), groupOf(b, f)), by(a, b)) })
-	return nil
+	return nil, nil //nolint:nilnil // there is nothing to sort by
+}
+
+// sortLines sorts lines by a key, within each group where there are groups.
+func sortLines(lines []*store.Line, f web.OverviewFilter, by func(*store.Line) float64) {
+	if by == nil && f.Group == "" {
+		return
+	}
+	type keyed struct {
+		line  *store.Line
+		group string
+		key   float64
+		at    int // where it stood before: ties stay as they are
+	}
+	sorted := make([]keyed, 0, len(lines))
+	for i, l := range lines {
+		k := keyed{line: l, group: groupOf(l, f), at: i}
+		if by != nil {
+			k.key = by(l)
+		}
+		sorted = append(sorted, k)
+	}
+	slices.SortFunc(sorted, func(a, b keyed) int {
+		return cmp.Or(compareGroups(a.group, b.group), cmp.Compare(a.key, b.key), cmp.Compare(a.at, b.at))
+	})
+	for i, k := range sorted {
+		lines[i] = k.line
+	}
 }
 
 // groupOf returns the group that a line belongs to: that of its first tag, or of its kind.
-func groupOf(l store.Line, f web.OverviewFilter) string {
+func groupOf(l *store.Line, f web.OverviewFilter) string {
 	switch {
 	case f.Group == web.GroupKind:
 		return string(l.Kind)
@@ -245,7 +300,7 @@ func compareGroups(a, b string) int {
 }
 
 // tallyGroups counts the statuses of each group; nil where nothing is grouped.
-func tallyGroups(lines []store.Line, f web.OverviewFilter) map[string]map[store.Status]int {
+func tallyGroups(lines []*store.Line, f web.OverviewFilter) map[string]map[store.Status]int {
 	if f.Group == "" {
 		return nil
 	}
@@ -261,7 +316,7 @@ func tallyGroups(lines []store.Line, f web.OverviewFilter) map[string]map[store.
 }
 
 // groupRows puts the rows of lines into their groups.
-func groupRows(lines []store.Line, rows map[string]web.EndpointRow, tallies map[string]map[store.Status]int, f web.OverviewFilter) []web.RowGroup {
+func groupRows(lines []*store.Line, rows map[string]web.EndpointRow, tallies map[string]map[store.Status]int, f web.OverviewFilter) []web.RowGroup {
 	var groups []web.RowGroup
 	for _, l := range lines {
 		row, there := rows[l.ID]
@@ -279,7 +334,7 @@ func groupRows(lines []store.Line, rows map[string]web.EndpointRow, tallies map[
 }
 
 // rowsOf returns the rows of lines, without those that have gone meanwhile.
-func rowsOf(lines []store.Line, rows map[string]web.EndpointRow) []web.EndpointRow {
+func rowsOf(lines []*store.Line, rows map[string]web.EndpointRow) []web.EndpointRow {
 	found := make([]web.EndpointRow, 0, len(lines))
 	for _, l := range lines {
 		if row, there := rows[l.ID]; there {
@@ -290,7 +345,7 @@ func rowsOf(lines []store.Line, rows map[string]web.EndpointRow) []web.EndpointR
 }
 
 // rows returns the rows of the endpoints of lines, by their ids.
-func (s *Server) rows(ctx context.Context, lines []store.Line) (map[string]web.EndpointRow, error) {
+func (s *Server) rows(ctx context.Context, lines []*store.Line) (map[string]web.EndpointRow, error) {
 	if len(lines) == 0 {
 		return nil, nil //nolint:nilnil // a map that holds nothing
 	}
@@ -298,36 +353,29 @@ func (s *Server) rows(ctx context.Context, lines []store.Line) (map[string]web.E
 	for _, l := range lines {
 		ids = append(ids, l.ID)
 	}
-	found, err := s.cfg.Store.Endpoints(ctx, store.EndpointFilter{IDs: ids, Limit: -1})
-	if err != nil {
-		return nil, err
-	}
 	now := time.Now()
 	first := firstHour(now)
-	rollups, err := s.cfg.Store.Rollups(ctx, ids, store.Hourly, first)
+	briefs, err := s.cfg.Store.Briefs(ctx, ids, first)
 	if err != nil {
 		return nil, err
 	}
-	hours := map[string][]store.Rollup{}
-	for _, r := range rollups {
-		hours[r.EndpointID] = append(hours[r.EndpointID], r)
-	}
-	listed := make([]store.Endpoint, 0, len(found.Items))
-	for _, o := range found.Items {
-		listed = append(listed, o.Endpoint)
+	listed := make([]store.Endpoint, 0, len(briefs))
+	for i := range briefs {
+		listed = append(listed, briefs[i].Endpoint)
 	}
 	covered, err := s.maintained(ctx, listed...)
 	if err != nil {
 		return nil, err
 	}
-	rows := make(map[string]web.EndpointRow, len(found.Items))
-	for _, o := range found.Items {
-		row := endpointRow(o)
-		row.Maintained = covered[o.ID] != nil
-		if err := s.fillHours(&row, o.Endpoint, hours[o.ID], first, now); err != nil {
+	rows := make(map[string]web.EndpointRow, len(briefs))
+	for i := range briefs {
+		b := &briefs[i]
+		row := endpointRow(b.Overview)
+		row.Maintained = covered[b.ID] != nil
+		if err := s.fillHours(&row, b, first, now); err != nil {
 			return nil, err
 		}
-		rows[o.ID] = row
+		rows[b.ID] = row
 	}
 	return rows, nil
 }
@@ -347,16 +395,17 @@ func endpointRow(o store.Overview) web.EndpointRow {
 	}
 }
 
-// fillHours fills in what roll-ups by the hour, from first on, say of an endpoint.
-func (s *Server) fillHours(row *web.EndpointRow, e store.Endpoint, rollups []store.Rollup, first, now time.Time) error {
-	p := past{endpoint: e, now: now}
-	row.Hours = slotsOf(p, rollups, first, now, store.Hourly, s.surveyOf(p, rollups, first, now, store.Hourly).gaps())
+// fillHours fills in what the hours of an endpoint say, from first on.
+func (s *Server) fillHours(row *web.EndpointRow, b *store.Brief, first, now time.Time) error {
+	p := past{endpoint: b.Endpoint, now: now}
+	row.Hours = slotsOf(p, b.Hours, first, now, store.Hourly, s.surveyOf(p, b.Hours, first, now, store.Hourly).gaps())
 	var sum store.Counts
 	latencies := make([]store.Latencies, len(row.Hours))
-	for _, r := range rollups {
-		sum = sum.Plus(r.Counts)
-		if at := int(r.Begin.Sub(first) / time.Hour); at >= 0 && at < len(latencies) {
-			if err := latencies[at].Merge(r.Latencies); err != nil {
+	for i := range b.Hours {
+		h := &b.Hours[i]
+		sum = sum.Plus(h.Counts)
+		if at := int(h.Begin.Sub(first) / time.Hour); at >= 0 && at < len(latencies) {
+			if err := latencies[at].MergeStep(h.Latencies, ""); err != nil {
 				return err
 			}
 		}

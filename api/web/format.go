@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"math"
 	"strconv"
 	"strings"
@@ -117,6 +118,12 @@ func (l Language) ago(now, t time.Time) string {
 		return l.say("just now")
 	}
 	return l.away(d, "%s ago", "%d days ago")
+}
+
+// agoMark is an element that says how long before now t was: exactly where it is pointed at, and in the reader's zone by the script.
+func (l Language) agoMark(now, t time.Time) template.HTML {
+	return template.HTML(`<time datetime="` + machine(t) + `" data-ago title="` + //nolint:gosec // what is said in words is escaped
+		template.HTMLEscapeString(l.stamp(t)) + `">` + template.HTMLEscapeString(l.ago(now, t)) + `</time>`)
 }
 
 // until says how far after now t is, or how long ago when it has passed.

@@ -225,6 +225,7 @@ func (l Language) functions() template.FuncMap {
 		"day":       l.day,
 		"date":      l.date,
 		"ago":       l.ago,
+		"agoMark":   l.agoMark,
 		"until":     l.until,
 		"lasting":   l.lasting,
 		"latency":   l.latency,
@@ -238,5 +239,7 @@ func (l Language) functions() template.FuncMap {
 		"kindWords": func(k probe.Kind) string { return l.say(kindWords(k)) },
 		"means":     l.means,
 		"advice":    l.advice,
+		"hourBar":   l.hourBar,
+		"sparkline": l.sparkline,
 	}
 }

@@ -90,7 +90,9 @@ func parseAll() map[string]func() map[string]*template.Template {
 
 // parse panics when a template is wrong: the files are part of the program.
 func parse(l Language) map[string]*template.Template {
-	shared := template.Must(template.New("").Funcs(functions).Funcs(l.functions()).ParseFS(files, "templates/shared/*.html"))
+	shared := template.New("").Funcs(functions).Funcs(l.functions())
+	shared.Funcs(template.FuncMap{"statusMark": statusMarks(shared)})
+	template.Must(shared.ParseFS(files, "templates/shared/*.html"))
 	names, err := fs.Glob(files, "templates/*.html")
 	if err != nil {
 		panic(err) // the pattern is a constant
@@ -101,6 +103,25 @@ func parse(l Language) map[string]*template.Template {
 		pages[strings.TrimSuffix(path.Base(name), ".html")] = t
 	}
 	return pages
+}
+
+// statusMarks returns what the template "status" makes of a status, which it is asked for but once: a long list has the same few marks
+// on every row.
+func statusMarks(shared *template.Template) func(store.Status) (template.HTML, error) {
+	var known sync.Map // template.HTML by tone
+	return func(s store.Status) (template.HTML, error) {
+		tone := tagOf(s).Tone
+		if mark, there := known.Load(tone); there {
+			return mark.(template.HTML), nil //nolint:forcetypeassert // nothing else is put there
+		}
+		var b strings.Builder
+		if err := shared.ExecuteTemplate(&b, "status", s); err != nil {
+			return "", err
+		}
+		mark := template.HTML(b.String()) //nolint:gosec // a template made it
+		known.Store(tone, mark)
+		return mark, nil
+	}
 }
 
 // functions are what templates may call beside the methods of what they are given.
