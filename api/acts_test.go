@@ -286,6 +286,9 @@ func TestWhatWasSentIsLoggedAndSentAgain(t *testing.T) {
 			t.Errorf("%s is %v, want %v", member, got[member], want)
 		}
 	}
+	if title, there := got["title"]; title != nil || !there {
+		t.Errorf("the incident of an endpoint has the title %v", title)
+	}
 	again := "/api/v1/notices/" + fmt.Sprint(got["notice"]) + "/resend"
 	woken := locked(r, func() int { return r.woken })
 	r.ask("POST", again, "").want(http.StatusNoContent)

@@ -15,6 +15,7 @@ type Attempt struct {
 	Kind     store.NoticeKind `json:"kind"`
 	Incident *string          `json:"incident"` // null when it tells of something else, as the next
 	Endpoint *string          `json:"endpoint"` // slug
+	Title    *string          `json:"title"`    // of the incident; null when it has none, as that of an endpoint
 	Number   int              `json:"number"`   // of the attempt, from 1
 	At       Time             `json:"at"`
 	Outcome  string           `json:"outcome"`
@@ -24,7 +25,7 @@ type Attempt struct {
 
 func attemptJSON(a store.Attempt) Attempt {
 	return Attempt{
-		a.NoticeID, a.Kind, textOrNull(a.IncidentID), textOrNull(a.Slug), a.Number, Time{a.At}, a.Outcome, a.Error, ms(a.Took),
+		a.NoticeID, a.Kind, textOrNull(a.IncidentID), textOrNull(a.Slug), textOrNull(a.Title), a.Number, Time{a.At}, a.Outcome, a.Error, ms(a.Took),
 	}
 }
 

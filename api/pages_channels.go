@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -263,7 +264,7 @@ func subjectOf(a store.Attempt) string {
 	if a.Name == "" && a.IncidentID == "" {
 		return "Rollcall"
 	}
-	return a.Name
+	return cmp.Or(a.Title, a.Name)
 }
 
 // channelFormOf is a channel that there is as its form shows it.

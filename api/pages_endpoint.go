@@ -46,6 +46,9 @@ func (s *Server) pageEndpoint(c echo.Context) error {
 	}
 	page := endpointPage(o)
 	page.Frame, page.Fresh = s.frame(c, "/"), fresh
+	if fresh {
+		page.Done = registeredWords(o)
+	}
 	if places := placesOf(o); len(places) > 1 {
 		page.Places = placeRows(o, places)
 	}
@@ -88,6 +91,17 @@ func (s *Server) awaitFirst(ctx context.Context, o store.Overview) (store.Overvi
 		}
 	}
 	return o, nil
+}
+
+// registeredWords say of an endpoint that was just registered how far it is.
+func registeredWords(o store.Overview) string {
+	switch {
+	case !o.State.LastCheckAt.IsZero():
+		return "Registered and checked."
+	case o.Paused:
+		return "Registered. It is paused: nothing is checked."
+	}
+	return doneWords["registered"]
 }
 
 // endpointPage is what the page shows of an endpoint and its state.

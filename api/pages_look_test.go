@@ -199,7 +199,21 @@ func TestTheFirstResultIsOnThePageThatFollows(t *testing.T) {
 		}
 	}
 	d.reads.Store(0)
-	if got := s.get("/endpoints/weather?done=registered"); !strings.Contains(got.words(), "Answers as it should") {
-		t.Errorf("the page says: %s", got.words())
+	got := s.get("/endpoints/weather?done=registered").words()
+	if !strings.Contains(got, "Answers as it should") || !strings.Contains(got, "Registered and checked.") || strings.Contains(got, "under way") {
+		t.Errorf("the page says: %s", got)
+	}
+}
+
+func TestWhatIsRegisteredPausedIsNotSaidToBeChecked(t *testing.T) {
+	s := newSite(t)
+	s.setUp()
+	s.mustRegister(with(endpointForm("save", "https://mcp.example/mcp"), "name", "Weather"))
+	if got := s.get("/endpoints/weather?done=registered").words(); !strings.Contains(got, "Registered. Its first check is under way.") {
+		t.Errorf("before the first check, the page says: %s", got)
+	}
+	s.post("/endpoints/weather", url.Values{"action": {"pause"}})
+	if got := s.get("/endpoints/weather?done=registered").words(); !strings.Contains(got, "Registered. It is paused") || strings.Contains(got, "under way") {
+		t.Errorf("of an endpoint that is paused, the page says: %s", got)
 	}
 }

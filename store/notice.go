@@ -97,7 +97,8 @@ type Attempt struct {
 	IncidentID string // empty where there is none, as the next
 	Slug       string // of the endpoint
 	Name       string
-	Number     int // of the attempt, from 1
+	Title      string // of the incident, where it has one; see [Incident]
+	Number     int    // of the attempt, from 1
 	At         time.Time
 	Outcome    string // OutcomeSent and its kin
 	Error      string

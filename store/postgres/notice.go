@@ -596,12 +596,12 @@ func (db *DB) Attempts(ctx context.Context, f store.AttemptFilter) (store.Page[s
 	limit := store.PageLimit(f.Limit)
 	scan := func(row pgx.CollectableRow) (a store.Attempt, err error) {
 		var took float64
-		err = row.Scan(&a.NoticeID, &a.ChannelID, &a.Kind, &a.IncidentID, &a.Slug, &a.Name, &a.Number, &a.At, &a.Outcome, &a.Error, &took)
+		err = row.Scan(&a.NoticeID, &a.ChannelID, &a.Kind, &a.IncidentID, &a.Slug, &a.Name, &a.Title, &a.Number, &a.At, &a.Outcome, &a.Error, &took)
 		a.Took = store.FromMilliseconds(took)
 		return a, err
 	}
 	found, err := query(ctx, db.pool, scan, `
-		SELECT a.notice_id, n.channel_id, n.kind, COALESCE(n.incident_id, ''), COALESCE(e.slug, ''), COALESCE(e.name, ''),
+		SELECT a.notice_id, n.channel_id, n.kind, COALESCE(n.incident_id, ''), COALESCE(e.slug, ''), COALESCE(e.name, ''), COALESCE(i.title, ''),
 		       a.attempt, a.at, a.outcome, a.error, a.took_ms
 		FROM notice_attempts a
 		JOIN notices n ON n.id = a.notice_id

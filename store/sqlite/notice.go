@@ -591,7 +591,7 @@ func (db *DB) Attempts(ctx context.Context, f store.AttemptFilter) (store.Page[s
 	var found []store.Attempt
 	err := db.read(ctx, "list attempts", func(tx *sql.Tx) (err error) {
 		found, err = query(ctx, tx, scanAttempt, `
-			SELECT a.notice_id, n.channel_id, n.kind, COALESCE(n.incident_id, ''), COALESCE(e.slug, ''), COALESCE(e.name, ''),
+			SELECT a.notice_id, n.channel_id, n.kind, COALESCE(n.incident_id, ''), COALESCE(e.slug, ''), COALESCE(e.name, ''), COALESCE(i.title, ''),
 			    a.attempt, a.at, a.outcome, a.error, a.took_ms
 			FROM notice_attempts a
 			JOIN notices n ON n.id = a.notice_id
@@ -612,7 +612,7 @@ func (db *DB) Attempts(ctx context.Context, f store.AttemptFilter) (store.Page[s
 func scanAttempt(row scanner) (store.Attempt, error) {
 	var a store.Attempt
 	var took float64
-	err := row.Scan(&a.NoticeID, &a.ChannelID, &a.Kind, &a.IncidentID, &a.Slug, &a.Name, &a.Number, timeInto{&a.At}, &a.Outcome, &a.Error, &took)
+	err := row.Scan(&a.NoticeID, &a.ChannelID, &a.Kind, &a.IncidentID, &a.Slug, &a.Name, &a.Title, &a.Number, timeInto{&a.At}, &a.Outcome, &a.Error, &took)
 	a.Took = store.FromMilliseconds(took)
 	return a, err
 }

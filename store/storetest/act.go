@@ -292,6 +292,9 @@ func testRaise(t *testing.T, fresh func(t testing.TB) Database) {
 			t.Errorf("delivery %+v, want one of no endpoint, with what was said", d)
 		}
 		settle(t, s, d, store.Settlement{At: minutes(1), Sent: true})
+		if log, err := s.Attempts(t.Context(), store.AttemptFilter{ChannelID: ops.ID}); err != nil || len(log.Items) != 1 || log.Items[0].Title != "fra is offline" || log.Items[0].Name != "" {
+			t.Errorf("attempts %+v, %v, want one with the title of the incident", log.Items, err)
+		}
 		over, err := s.Clear(t.Context(), offline.Subject, minutes(5), store.ResolutionRecovered, "back")
 		if err != nil || over.ResolvedAt == nil || !over.ResolvedAt.Equal(minutes(5)) || over.Resolution != store.ResolutionRecovered {
 			t.Errorf("Clear = %+v, %v, want it over", over, err)
