@@ -20,16 +20,16 @@ const (
 var barHeights = map[string]int{"full": 100, "good": 84, "degraded": 84, "poor": 62, "bad": 40, "unsure": 24, "idle": 12, "none": 12}
 
 // column is the outline of a bar that stands on the ground of a drawing so high. A degraded one is cut into stripes, of which five
-// and the gaps between them fill the height.
+// and the gaps above them fill its height.
 func column(level string, x, width, high, ground int) string {
 	if level != "degraded" {
 		return fmt.Sprintf("M%d %dh%dv%dh-%dz", x, ground-high, width, high, width)
 	}
 	const stripes = 5
 	var d strings.Builder
-	step := float64(ground) / stripes
-	for top := float64(ground - high); top < float64(ground); top += step {
-		fmt.Fprintf(&d, "M%d %.4gh%dv%.4gh-%dz", x, top, width, min(step*0.65, float64(ground)-top), width)
+	step := float64(high) / stripes
+	for n := range stripes {
+		fmt.Fprintf(&d, "M%d %.4gh%dv-%.4gh-%dz", x, float64(ground)-float64(n)*step, width, step*0.65, width)
 	}
 	return d.String()
 }
