@@ -36,6 +36,18 @@ func TestEveryPage(t *testing.T) {
 		w.passed("/endpoints/:slug", "/incidents/:id", "/channels/:id", "/maintenance", "/subscriptions")
 		p.leaves()
 	})
+	t.Run("of those who may only look", func(t *testing.T) {
+		admin, p := newPerson(browser, t, s.url), newPerson(browser, t, s.url)
+		admin.logIn()
+		p.joins(admin.invitesAs("grace", "viewer"), "grace")
+		w := walk{person: p, axe: axe}
+		for _, path := range slices.Concat([]string{"/", "/pages/acme"}, w.look("/maintenance")) {
+			if slices.Contains([]string{"/", "/pages/:slug", "/maintenance/:id"}, shapeOf(strings.Replace(path, "acme", ":slug", 1))) {
+				w.look(path) // which are not as others see them
+			}
+		}
+		p.leaves()
+	})
 	t.Run("of the public", func(t *testing.T) {
 		p := newPerson(browser, t, s.url)
 		w := walk{person: p, axe: axe}
@@ -61,6 +73,9 @@ func newShowcase(t *testing.T) *instance {
 	}
 	i.call("POST", "/api/v1/maintenance", object{
 		"title": clip(hostile(2)), "text": hostile(3), "starts_at": time.Now().Add(time.Hour), "ends_at": time.Now().Add(2 * time.Hour), "endpoints": []string{"e1"}, "public": true,
+	}, 201, nil)
+	i.call("POST", "/api/v1/pages", object{
+		"name": clip(hostile(6)), "slug": "acme", "text": hostile(7), "accent": "#7a1fa2", "sections": []object{{"title": clip(hostile(8)), "endpoints": []string{"e1"}, "tags": []string{"prod"}}},
 	}, 201, nil)
 	i.call("POST", "/api/v1/incidents", object{
 		"title": clip(hostile(4)), "severity": "degraded", "text": hostile(5), "endpoints": []string{"e0", "e1"},
