@@ -1,8 +1,11 @@
 package api
 
 import (
+	"cmp"
+	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -27,12 +30,16 @@ func (s *Server) pageAudit(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	members, err := s.membersOf(c.Request().Context(), found.Items)
+	if err != nil {
+		return err
+	}
 	page := web.AuditPage{Frame: s.frame(c, "/audit"), Author: f.Author, Noun: f.Noun, Nouns: auditNouns}
 	for _, a := range found.Items {
 		noun, verb, _ := strings.Cut(a.Action, ".")
 		row := web.AuditRow{
 			At: a.At, Author: a.Author, Kind: string(a.AuthorKind), Address: a.Address, Noun: strings.ReplaceAll(noun, "_", " "), Verb: verb,
-			Name: a.Name, Target: a.Target, Path: auditPath(noun, verb, a.Target), Changes: a.Changes,
+			Name: cmp.Or(a.Name, members[a.Target]), Target: a.Target, Path: auditPath(noun, verb, a.Target), Changes: a.Changes,
 		}
 		page.Rows = append(page.Rows, row)
 	}
@@ -44,6 +51,23 @@ func (s *Server) pageAudit(c echo.Context) error {
 		page.Next = listPath("/audit", map[string]string{"author": f.Author, "noun": f.Noun, "cursor": found.Next})
 	}
 	return s.render(c, http.StatusOK, page)
+}
+
+// membersOf returns the names of members by their ids, for lines about what a member has that has no name itself, such as a second
+// factor; nil where there is no such line.
+func (s *Server) membersOf(ctx context.Context, lines []store.Audit) (map[string]string, error) {
+	if !slices.ContainsFunc(lines, func(a store.Audit) bool { return a.Name == "" }) {
+		return nil, nil //nolint:nilnil // a nil map is empty
+	}
+	users, err := s.cfg.Store.Users(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[string]string, len(users))
+	for _, u := range users {
+		names[u.ID] = u.Name
+	}
+	return names, nil
 }
 
 // auditPath is where to look at what was changed; empty where there is no such page, or it is gone.

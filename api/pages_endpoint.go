@@ -222,7 +222,7 @@ func (s *Server) chainView(ctx context.Context, o store.Overview) (*web.ChainVie
 	if o.State.Height == nil || head == nil {
 		return nil, nil //nolint:nilnil // that it is no node is no failure
 	}
-	view := web.ChainView{ID: head.Chain, Height: o.State.Height, HeightSince: o.State.HeightSince, Pace: o.State.Memory.Block.Average}
+	view := web.ChainView{ID: head.Chain, Named: probe.ChainName(o.State.Kind, head.Chain), Height: o.State.Height, HeightSince: o.State.HeightSince, Pace: o.State.Memory.Block.Average}
 	var heads []probe.Head
 	if key := store.HeadChain(o.State); key != "" {
 		var err error

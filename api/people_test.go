@@ -349,6 +349,7 @@ func TestASecondFactorIsAskedForAfterThePassword(t *testing.T) {
 	if !strings.Contains(strings.Join(r.actions(), "\n"), "ada second_factor.update") {
 		t.Errorf("a recovery code was used up and the log says nothing: %v", r.actions())
 	}
+	twice.get(r, "/audit?noun=second_factor").want(http.StatusOK).wantWords(`<bdi class="name">ada</bdi>`)
 }
 
 func TestAHalfLoginCannotBeMadeUp(t *testing.T) {

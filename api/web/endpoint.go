@@ -89,6 +89,7 @@ func (r RangeView) ToText() string { return r.To.UTC().Format("2006-01-02T15:04"
 // ChainView is the chain that a node serves, as it and its peers here see it.
 type ChainView struct {
 	ID          string
+	Named       string // what a chain of that id is called; empty when nobody has said
 	Height      *uint64
 	HeightSince time.Time
 	Pace        time.Duration // between two blocks, as measured; zero when that is not known yet

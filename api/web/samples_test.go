@@ -272,7 +272,7 @@ func settings() web.Settings {
 
 func chainView() *web.ChainView {
 	height := uint64(20831387)
-	return &web.ChainView{ID: "1", Height: &height, HeightSince: before(42 * time.Second), Pace: 12100 * time.Millisecond, Top: 20831390, Heads: []web.HeadRow{
+	return &web.ChainView{ID: "1", Named: "ethereum", Height: &height, HeightSince: before(42 * time.Second), Pace: 12100 * time.Millisecond, Top: 20831390, Heads: []web.HeadRow{
 		{Name: "Ethereum mainnet", Height: 20831390, Hash: "0xa1b2c3d4e5f60718293a4b5c6d7e8f90", Made: before(9 * time.Second), Seen: before(3 * time.Second)},
 		{Name: "Weather", Own: true, Height: 20831387, Behind: 3, Hash: "0xffb2c3d4e5f60718293a4b5c6d7e8f90", Forked: true, Seen: before(4 * time.Second)},
 	}}

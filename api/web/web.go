@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rollcallhq/rollcall/probe"
 	"github.com/rollcallhq/rollcall/store"
 )
 
@@ -131,6 +132,7 @@ var functions = template.FuncMap{
 	"changed":  changed,
 	"grouped":  grouped,
 	"rankTone": rankTone,
+	"nameOf":   probe.ChainName,
 	"fieldID":  FieldID,
 	"asOf":     asOf,
 	"halves":   halves,
