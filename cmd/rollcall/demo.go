@@ -15,7 +15,7 @@ import (
 )
 
 // demo is a handful of endpoints, healthy and broken ones, served by this process on a loopback port of its own, for a
-// newcomer to watch. What they answer is in demo_mcp.go and demo_chain.go.
+// newcomer to watch. What they answer is in demo_mcp.go and demo_chain.go, and how that changes in demo_life.go.
 type demo struct {
 	addr   string
 	server *http.Server
@@ -31,6 +31,8 @@ var demoPlaces = []struct {
 	{"/mcp/legacy", "demo-mcp-legacy", "Demo: legacy MCP server", probe.KindMCP},
 	{"/mcp/failing", "demo-mcp-failing", "Demo: MCP server that errs with HTTP 200", probe.KindMCP},
 	{"/mcp/hanging", "demo-mcp-hanging", "Demo: MCP server that hangs", probe.KindMCP},
+	{"/mcp/flaky", "demo-mcp-flaky", "Demo: MCP server that comes and goes", probe.KindMCP},
+	{"/mcp/changing", "demo-mcp-changing", "Demo: MCP server whose tools change", probe.KindMCP},
 	{"/chain/advancing", "demo-chain-advancing", "Demo: chain node that advances", probe.KindEVM},
 	{"/chain/frozen", "demo-chain-frozen", "Demo: chain node that stopped an hour ago", probe.KindEVM},
 }
@@ -42,12 +44,18 @@ func startDemo(ctx context.Context) (*demo, error) {
 		return nil, fmt.Errorf("listen for the demo's endpoints: %w", err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/mcp/modern", modernDemo())
-	mux.Handle("/mcp/legacy", newLegacyDemo(demoTools()))
-	mux.Handle("/mcp/failing", newLegacyDemo(nil))
+	begun := time.Now()
+	mux.Handle("/mcp/modern", leisurely(modernDemo(demoTools)))
+	mux.Handle("/mcp/legacy", leisurely(newLegacyDemo(demoTools())))
+	mux.Handle("/mcp/failing", leisurely(newLegacyDemo(nil)))
 	mux.HandleFunc("/mcp/hanging", hang)
-	mux.Handle("/chain/advancing", chainDemo(advancingHeight))
-	mux.Handle("/chain/frozen", chainDemo(frozenSince(time.Now().Add(-time.Hour))))
+	mux.Handle("/mcp/flaky", comingAndGoing(begun, leisurely(modernDemo(demoTools))))
+	mux.Handle("/mcp/changing", leisurely(modernDemo(changingTools)))
+	for release, path := range demoReleases() {
+		mux.Handle(path, modernDemo(func() []map[string]any { return toolsOf(release) }))
+	}
+	mux.Handle("/chain/advancing", leisurely(chainDemo(advancingHeight)))
+	mux.Handle("/chain/frozen", leisurely(chainDemo(frozenSince(begun.Add(-time.Hour)))))
 	d := &demo{
 		addr: listener.Addr().String(),
 		server: &http.Server{
@@ -74,6 +82,7 @@ func (d *demo) endpoints() []store.Endpoint {
 		e.Tags, e.Public = []string{"demo"}, true
 		e.Schedule, e.Timeout, e.DegradedOver = "@every 10s", 4*time.Second, 2*time.Second
 		e.Confirm.After = 2 * time.Second
+		e.Alerting.FlapChanges = 20 // what comes and goes is to open and resolve incidents before a visitor's eyes
 		endpoints = append(endpoints, e)
 	}
 	return endpoints

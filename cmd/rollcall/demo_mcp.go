@@ -84,24 +84,28 @@ func (q demoRequest) message(member string, value any) []byte {
 
 // demoTools is what the healthy servers offer.
 func demoTools() []map[string]any {
-	tool := func(name, description, argument string) map[string]any {
-		return map[string]any{"name": name, "description": description, "inputSchema": map[string]any{
-			"type":       "object",
-			"properties": map[string]any{argument: map[string]any{"type": "string"}},
-			"required":   []string{argument},
-		}}
-	}
 	return []map[string]any{
-		tool("forecast", "Says what the weather will be like.", "place"),
-		tool("sunrise", "Says when the sun rises.", "place"),
-		tool("tides", "Says when the water is high.", "harbour"),
+		demoTool("forecast", "Says what the weather will be like.", "place"),
+		demoTool("sunrise", "Says when the sun rises.", "place"),
+		demoTool("tides", "Says when the water is high.", "harbour"),
 	}
+}
+
+// demoTool is a tool that takes texts.
+func demoTool(name, description string, arguments ...string) map[string]any {
+	properties := map[string]any{}
+	for _, argument := range arguments {
+		properties[argument] = map[string]any{"type": "string"}
+	}
+	return map[string]any{"name": name, "description": description, "inputSchema": map[string]any{
+		"type": "object", "properties": properties, "required": arguments,
+	}}
 }
 
 const demoModernVersion = "2026-07-28"
 
 // modernDemo is an MCP server of 2026-07-28: every request stands alone.
-func modernDemo() http.Handler {
+func modernDemo(tools func() []map[string]any) http.Handler {
 	result := func(members map[string]any) map[string]any {
 		members["resultType"], members["ttlMs"], members["cacheScope"] = "complete", 0, "public"
 		members["_meta"] = map[string]any{
@@ -124,7 +128,7 @@ func modernDemo() http.Handler {
 				"capabilities":      map[string]any{"tools": map[string]any{}},
 			}))
 		case request.Method == "tools/list":
-			request.answer(w, result(map[string]any{"tools": demoTools()}))
+			request.answer(w, result(map[string]any{"tools": tools()}))
 		default:
 			request.refuse(w, http.StatusNotFound, -32601, "Method not found", nil)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rollcallhq/rollcall/alerts"
 	"github.com/rollcallhq/rollcall/scheduler"
 	"github.com/rollcallhq/rollcall/store"
 )
@@ -272,8 +273,29 @@ func (c *calendar) leap(by, mono time.Duration) {
 	}
 }
 
-// registerDemo puts the demo's endpoints into the database, or points those of an earlier run at this one's servers.
+// registerDemo puts the demo's endpoints into the database, or points those of an earlier run at this one's servers. Where there was no
+// endpoint at all in a database of its own, they come with an invented past.
 func (s *service) registerDemo(ctx context.Context) error {
+	before, err := s.store.Roster(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.enrollDemo(ctx); err != nil {
+		return err
+	}
+	if _, shared := s.store.(store.Leaser); shared || len(before) > 0 {
+		return nil
+	}
+	began := time.Now()
+	checks, err := s.demo.invent(ctx, s.store, s.cfg.location, alerts.Rules(scheduler.Period), began)
+	if err != nil {
+		return err
+	}
+	s.log.Info("the demo's past is invented: none of its checks up to this moment was made", "days", int(demoPast/aDay), "checks", checks, "took", time.Since(began))
+	return nil
+}
+
+func (s *service) enrollDemo(ctx context.Context) error {
 	for _, e := range s.demo.endpoints() {
 		_, err := s.store.UpdateEndpoint(ctx, e.Slug, func(known *store.Endpoint) error {
 			known.URL, known.Paused = e.URL, false
