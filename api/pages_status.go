@@ -133,7 +133,7 @@ func (s *Server) daysOf(ctx context.Context, p publicStatus) (publicDays, error)
 		for at := first; at.Before(p.now); at = at.AddDate(0, 0, 1) {
 			slot := web.Slot{Begin: at, Counts: byDay[day{o.ID, at.Unix()}]}
 			slot.Uptime = percentOf(slot.Counts)
-			slot.Before = !at.AddDate(0, 0, 1).After(o.CreatedAt)
+			slot.Before = slot.Counts.Total() == 0 && !at.AddDate(0, 0, 1).After(o.CreatedAt)
 			slot.Missed = slot.Counts.Total() == 0 && !slot.Before
 			days[o.ID] = append(days[o.ID], slot)
 		}
