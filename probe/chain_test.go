@@ -157,7 +157,7 @@ func TestBadNodes(t *testing.T) {
 		"evm: Nitro, the later shape": {probe.KindEVM, faults(probetest.ChainID(`"0xa4b1"`), probetest.ResultAt("eth_syncing", `{"executionSyncTarget":5000,"messageOfLastBlock":1000}`)), probe.Chain{},
 			want{verdict: probe.Down, step: "eth_syncing", class: probe.ClassHeadBehind, message: "4000 blocks", steps: evm + " eth_syncing!head_behind eth_getBlockByNumber finalized eth_getBlockByNumber safe"}},
 		"evm: a head of five minutes ago": {probe.KindEVM, faults(probetest.HeadAge(5 * time.Minute)), probe.Chain{},
-			want{verdict: probe.Degraded, step: "eth_getBlockByNumber", class: probe.ClassHeadLagging, message: "5 min old", steps: evm + "!head_lagging eth_syncing eth_getBlockByNumber finalized eth_getBlockByNumber safe"}},
+			want{verdict: probe.Degraded, step: "eth_getBlockByNumber", class: probe.ClassHeadLagging, message: "old, more than 2 min", steps: evm + "!head_lagging eth_syncing eth_getBlockByNumber finalized eth_getBlockByNumber safe"}},
 		"evm: a head of two days ago": {probe.KindEVM, faults(probetest.HeadAge(41 * time.Hour)), probe.Chain{},
 			want{verdict: probe.Down, step: "eth_getBlockByNumber", class: probe.ClassHeadBehind, message: "41 h old", steps: evm + "!head_behind eth_syncing eth_getBlockByNumber finalized eth_getBlockByNumber safe"}},
 		"evm: a head a few seconds beyond its limit": {probe.KindEVM, faults(probetest.HeadAge(10*time.Minute + 8*time.Second)), probe.Chain{},
