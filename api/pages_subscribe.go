@@ -361,13 +361,21 @@ func (s *Server) changeAbout(c echo.Context, sub store.Subscription, f form, tok
 
 func (s *Server) pageUnsubscribe(c echo.Context) error {
 	token := c.QueryParam("token")
-	if _, ok := s.linked("unsubscribe", token); !ok {
+	id, ok := s.linked("unsubscribe", token)
+	if !ok {
 		return s.orDead(c, store.ErrNotFound)
 	}
-	return s.render(c, http.StatusOK, web.SubscribeActPage{
+	page := web.SubscribeActPage{
 		Frame: s.frame(c, "/status"), Title: "End this subscription?", Action: s.siteOf(c).path(unsubscribePart), Token: token, Button: "Unsubscribe",
 		Text: "Nothing more is sent to you then.",
-	})
+	}
+	switch sub, err := s.cfg.Store.Subscription(c.Request().Context(), id); {
+	case err == nil:
+		page.Where = whereWords(sub)
+	case !errors.Is(err, store.ErrNotFound): // one that has ended may be ended again
+		return err
+	}
+	return s.render(c, http.StatusOK, page)
 }
 
 // doUnsubscribe ends a subscription, as RFC 8058 has it: whoever has the link needs no login, no cookie and no second step, and

@@ -157,7 +157,8 @@ func TestOneClickEndsASubscription(t *testing.T) {
 			r, post := subscribing(t)
 			r.submit("/status/subscribe", "type=email&address=ada@example.com&all=yes").want(http.StatusOK)
 			path := pathOf(t, api.UnsubscribeURL(linkKey, "https://status.example", nil, post.next(t).sub.ID))
-			if page := r.get(path, nobody).want(http.StatusOK); !strings.Contains(page.body, "<button") || len(r.subscriptions()) != 1 {
+			if page := r.get(path, nobody).want(http.StatusOK); !strings.Contains(page.body, "<button") ||
+				!strings.Contains(page.body, "ada@example.com") || len(r.subscriptions()) != 1 {
 				t.Errorf("opening the link: %s", page.body)
 			}
 			for range 2 { // what is ended stays ended
