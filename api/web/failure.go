@@ -174,6 +174,9 @@ func (l Language) part(text string, depth int) (string, bool) {
 		return said, true
 	}
 	h, ok := l.concluded(text, minPart, depth+1)
+	if !ok {
+		h.Concluded, h.Said, ok = statusLine(text)
+	}
 	switch {
 	case !ok:
 		return "", false

@@ -33,7 +33,7 @@ var (
 	demoHung     = probe.Failure{Step: "initialize", Class: probe.ClassTimeout, Message: "no first byte after 4 s"}
 	demoAway     = probe.Failure{Step: "server/discover", Class: probe.ClassHTTPStatus, Code: 503, Message: "503 Service Unavailable: upstream connect error"}
 	demoNode     = probe.Failure{Step: "eth_blockNumber", Class: probe.ClassConnect, Message: "connection refused"}
-	demoBehind   = probe.Failure{Step: "eth_getBlockByNumber", Class: probe.ClassHeadLagging, Message: "the newest block is 12 min old, more than 10 min"}
+	demoBehind   = probe.Failure{Step: "eth_getBlockByNumber", Class: probe.ClassHeadLagging, Message: "the newest block, %d, is 12 min old, more than 10 min"}
 	demoOverload = probe.Failure{Step: "tools/list", Class: probe.ClassSlow, Message: "took 3.1 s, more than 2 s: the slowest step was tools/list with 2.8 s"}
 )
 
@@ -74,12 +74,15 @@ func everySo(between, lasted time.Duration, f probe.Failure) (all []episode) {
 	return all
 }
 
-// spacing returns how far apart the invented checks of so long ago are: close enough for the bars of the last day and for what is wrong to
-// be found out, and few enough to be made in a moment.
-func spacing(ago time.Duration) time.Duration {
+// spacing returns how far apart the invented checks of so long ago are: close enough for the bars of the last day, and for the uptime of a
+// day with an outage to be near what it would have been, and few enough to be made in a moment.
+func spacing(ago time.Duration, episodes []episode, now time.Time) time.Duration {
+	day := store.DayOf(now.Add(-ago))
 	switch {
 	case ago < 26*time.Hour:
 		return 10 * time.Minute
+	case slices.ContainsFunc(episodes, func(x episode) bool { return store.DayOf(now.Add(-x.ago)).Equal(day) }):
+		return 15 * time.Minute
 	case ago < 8*aDay:
 		return 30 * time.Minute
 	}
@@ -90,7 +93,7 @@ func spacing(ago time.Duration) time.Duration {
 const demoEra = 19 * 24 * time.Hour
 
 // demoSure is how long a change is looked at more closely, until it is believed.
-const demoSure = 4 * time.Minute
+const demoSure = 3 * time.Minute
 
 // invented returns the checks of an endpoint's invented past, oldest first, which look like its models.
 func invented(e store.Endpoint, location string, models []probe.Result, now time.Time) (checks []store.Check) {
@@ -99,7 +102,7 @@ func invented(e store.Endpoint, location string, models []probe.Result, now time
 	for ago := demoPast; ago > time.Minute; {
 		at := now.Add(-ago)
 		r := likewise(models[int(ago/demoEra)%len(models)], at, random)
-		next := spacing(ago)
+		next := spacing(ago, episodes, now)
 		for _, x := range episodes {
 			switch {
 			case ago <= x.ago && ago > x.ago-x.lasted:
@@ -152,6 +155,9 @@ func failed(r probe.Result, f probe.Failure) probe.Result {
 	switch f.Class {
 	case probe.ClassTimeout:
 		step.Latency, step.Phases = 4*time.Second, probe.Phases{}
+	case probe.ClassHeadLagging:
+		f.Message = fmt.Sprintf(f.Message, heightAt(r.StartedAt.Add(-12*time.Minute)))
+		step.Message = f.Message
 	case probe.ClassSlow:
 		step.Latency = time.Duration(math.Round(2.8 * float64(time.Second)))
 	}
