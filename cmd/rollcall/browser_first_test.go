@@ -87,6 +87,9 @@ func (b *beginner) paste() {
 			rows = evaluate[[]string](b.person, `[...document.querySelectorAll("#talk ol li")].map(row => row.innerText)`)
 			return len(rows) > len(told) && strings.Contains(rows[len(rows)-1], "asking…")
 		})
+		if page := b.page(); strings.Contains(page, "broke off") {
+			b.t.Errorf("while all goes well, it says that the conversation broke off:\n%s", page)
+		}
 		for _, row := range rows[:len(rows)-1] {
 			if strings.Contains(row, "asking…") || !strings.Contains(row, "ms") {
 				b.t.Errorf("a step that is over reads %q", row)

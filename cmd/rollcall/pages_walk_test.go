@@ -190,6 +190,10 @@ func shapeOf(address string) string {
 // noPages are for programs, though links lead there.
 var noPages = []string{"/healthz", "/readyz", "/metrics"}
 
+// wide is how wide a page is looked at besides the width that the browser has by itself, where tables have no room for columns:
+// what lies close together differs.
+const wide = 1280
+
 // look opens a page, holds it against what all pages must be, and returns where its links lead.
 func (w *walk) look(path string) (links []string) {
 	w.t.Helper()
@@ -200,8 +204,11 @@ func (w *walk) look(path string) (links []string) {
 	}))
 	for _, scheme := range []string{"light", "dark"} {
 		w.prefer(scheme)
-		for _, found := range w.violations(path) {
-			w.t.Errorf("%s in %s: %s", path, scheme, found)
+		for _, width := range []int64{wide, 0} {
+			w.size(width, width/2)
+			for _, found := range w.violations(path) {
+				w.t.Errorf("%s in %s, %d wide: %s", path, scheme, width, found)
+			}
 		}
 	}
 	w.onPhone(path)
