@@ -1,6 +1,7 @@
 package web
 
 import (
+	"strings"
 	"time"
 
 	"github.com/rollcallhq/rollcall/probe"
@@ -349,6 +350,16 @@ func (r TimelineRow) Quiet() bool { return r.Kind == store.EntrySent }
 
 // Ours reports whether the text is Rollcall's own words, and not what somebody said.
 func (r TimelineRow) Ours() bool { return r.Author == "" || r.Kind == store.EntrySnoozed }
+
+// Until returns when a snooze ends, where that is all that its text says; nil otherwise.
+func (r TimelineRow) Until() *time.Time {
+	text, ok := strings.CutPrefix(r.Text, "until ")
+	at, err := time.Parse("2006-01-02 15:04 MST", text)
+	if !ok || err != nil || r.Kind != store.EntrySnoozed {
+		return nil
+	}
+	return new(at.UTC())
+}
 
 // InLine reports whether the text is a part of the words: names of locations and endpoints.
 func (r TimelineRow) InLine() bool {

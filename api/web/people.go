@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/rollcallhq/rollcall/store"
@@ -192,6 +193,15 @@ var did = map[string]string{
 
 // Did says what was done: the verb itself where there is no better word.
 func (r AuditRow) Did() string { return cmp.Or(did[r.Verb], r.Verb) }
+
+// Moment returns the moment that a value in the log is; nil when it is none.
+func (AuditRow) Moment(value string) *time.Time {
+	at, err := time.Parse(time.RFC3339, strings.Trim(value, `"`))
+	if err != nil {
+		return nil
+	}
+	return new(at.UTC())
+}
 
 // Hides reports whether a change is one of a secret, of which the log says only "set", "changed" or "removed".
 func (AuditRow) Hides(c store.Change) bool {

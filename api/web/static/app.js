@@ -4,12 +4,14 @@ import { enableCopying } from "./copy.js";
 import { keepFresh } from "./refresh.js";
 import { countPicks } from "./pick.js";
 import { watchConversations } from "./look.js";
+import { typeLocally } from "./zone.js";
 
 const main = document.querySelector("main");
 const enhance = (root) => {
   localise(root);
   enableCopying(root);
   countPicks(root);
+  typeLocally(root);
 };
 
 enhance(document);

@@ -15,6 +15,22 @@ export function localise(root) {
     const text = "ago" in el.dataset ? ago(now - at) : local(at, now);
     if (el.textContent !== text) el.textContent = text;
   }
+  for (const el of root.querySelectorAll("[data-hour]")) sayHour(el);
+}
+
+// sayHour says when an hour began by the reader's clock, beside what it is in UTC: in an element of its own, or wherever it stands in a bar.
+function sayHour(el) {
+  const at = new Date(el.dataset.hour), said = el.dataset.said;
+  el.removeAttribute("data-hour");
+  if (Number.isNaN(at.getTime()) || at.getTimezoneOffset() === 0) return;
+  if (!said) {
+    el.title = el.textContent;
+    el.textContent = thisYear.format(at);
+    return;
+  }
+  const both = `${thisYear.format(at)} (${said})`;
+  for (const one of [el, ...el.querySelectorAll("[title]")]) if (one.title) one.title = one.title.replace(said, () => both);
+  for (const one of el.querySelectorAll(".unseen")) one.textContent = one.textContent.replace(said, () => both);
 }
 
 function local(at, now) {
