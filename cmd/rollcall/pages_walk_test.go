@@ -190,8 +190,8 @@ func shapeOf(address string) string {
 // noPages are for programs, though links lead there.
 var noPages = []string{"/healthz", "/readyz", "/metrics"}
 
-// wide is how wide a page is looked at besides the width that the browser has by itself, where tables have no room for columns:
-// what lies close together differs.
+// wide is how wide a page is looked at in light. In dark it is as wide as the browser makes it, where tables have no room for
+// columns: what lies close together differs. Colours do not, and take no second look.
 const wide = 1280
 
 // look opens a page, holds it against what all pages must be, and returns where its links lead.
@@ -202,13 +202,14 @@ func (w *walk) look(path string) (links []string) {
 		_, err := chromedp.Evaluate[any](w.axe+";0")(ctx, tab)
 		return err
 	}))
-	for _, scheme := range []string{"light", "dark"} {
-		w.prefer(scheme)
-		for _, width := range []int64{wide, 0} {
-			w.size(width, width/2)
-			for _, found := range w.violations(path) {
-				w.t.Errorf("%s in %s, %d wide: %s", path, scheme, width, found)
-			}
+	for _, as := range []struct {
+		scheme string
+		width  int64
+	}{{"light", wide}, {"dark", 0}} {
+		w.prefer(as.scheme)
+		w.size(as.width, as.width/2)
+		for _, found := range w.violations(path) {
+			w.t.Errorf("%s in %s, %d wide: %s", path, as.scheme, as.width, found)
 		}
 	}
 	w.onPhone(path)
