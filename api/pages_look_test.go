@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
 
 	"github.com/rollcallhq/rollcall/api"
 	"github.com/rollcallhq/rollcall/probe"
@@ -199,9 +200,9 @@ func TestTheFirstResultIsOnThePageThatFollows(t *testing.T) {
 		}
 	}
 	d.reads.Store(0)
-	got := s.get("/endpoints/weather?done=registered").words()
-	if !strings.Contains(got, "Answers as it should") || !strings.Contains(got, "Registered and checked.") || strings.Contains(got, "under way") {
-		t.Errorf("the page says: %s", got)
+	page := s.get("/endpoints/weather?done=registered")
+	if got := page.done(); !strings.Contains(page.words(), "Answers as it should") || got != "Registered and checked." {
+		t.Errorf("after %q, the page says: %s", got, page.words())
 	}
 }
 
@@ -209,11 +210,20 @@ func TestWhatIsRegisteredPausedIsNotSaidToBeChecked(t *testing.T) {
 	s := newSite(t)
 	s.setUp()
 	s.mustRegister(with(endpointForm("save", "https://mcp.example/mcp"), "name", "Weather"))
-	if got := s.get("/endpoints/weather?done=registered").words(); !strings.Contains(got, "Registered. Its first check is under way.") {
-		t.Errorf("before the first check, the page says: %s", got)
+	if got := s.get("/endpoints/weather?done=registered").done(); got != "Registered. Its first check is under way." {
+		t.Errorf("before the first check, the page says %q", got)
 	}
 	s.post("/endpoints/weather", url.Values{"action": {"pause"}})
-	if got := s.get("/endpoints/weather?done=registered").words(); !strings.Contains(got, "Registered. It is paused") || strings.Contains(got, "under way") {
-		t.Errorf("of an endpoint that is paused, the page says: %s", got)
+	if got := s.get("/endpoints/weather?done=registered").done(); got != "Registered. It is paused: nothing is checked." {
+		t.Errorf("of an endpoint that is paused, the page says %q", got)
 	}
+}
+
+// done returns what a page says was done before it.
+func (p shown) done() string {
+	said := p.find(func(n *html.Node) bool { return n.Data == "p" && attribute(n, "class") == "done" })
+	if said == nil {
+		return ""
+	}
+	return strings.TrimSpace(textOf(said))
 }
