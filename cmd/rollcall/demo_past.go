@@ -80,13 +80,13 @@ func spacing(ago time.Duration, episodes []episode, now time.Time) time.Duration
 	day := store.DayOf(now.Add(-ago))
 	switch {
 	case ago < 26*time.Hour:
-		return 10 * time.Minute
+		return 12 * time.Minute
 	case slices.ContainsFunc(episodes, func(x episode) bool { return store.DayOf(now.Add(-x.ago)).Equal(day) }):
-		return 15 * time.Minute
+		return 20 * time.Minute
 	case ago < 8*aDay:
-		return 30 * time.Minute
+		return 45 * time.Minute
 	}
-	return 100 * time.Minute
+	return 2 * time.Hour
 }
 
 // demoEra is how long a tool list of the invented past lasted.
@@ -171,12 +171,13 @@ func failed(r probe.Result, f probe.Failure) probe.Result {
 // invent makes up the past of the demo's endpoints, which must be in the database, and returns of how many checks.
 func (d *demo) invent(ctx context.Context, db store.Store, location string, judge store.Judge, now time.Time) (int, error) {
 	var checks []store.Check
+	asked := map[string]probe.Result{}
 	for _, place := range demoPlaces {
 		e, err := db.Endpoint(ctx, place.slug)
 		if err != nil {
 			return 0, err
 		}
-		models, err := d.models(ctx, e.Endpoint)
+		models, err := d.models(ctx, e.Endpoint, asked)
 		if err != nil {
 			return 0, err
 		}
@@ -194,26 +195,28 @@ func (d *demo) invent(ctx context.Context, db store.Store, location string, judg
 }
 
 // models makes the good checks that the past of an endpoint is to look like: of the server of its kind that is well, and where its tools
-// change, with each of its lists.
-func (d *demo) models(ctx context.Context, e store.Endpoint) (models []probe.Result, err error) {
+// change, with each of its lists. Those that were asked already, by path, are not asked again.
+func (d *demo) models(ctx context.Context, e store.Endpoint, asked map[string]probe.Result) (models []probe.Result, err error) {
 	paths := []string{demoWell[e.Kind]}
 	if e.Slug == "demo-mcp-changing" {
 		paths = demoReleases()
 	}
 	ask := d.probeWith(&probe.Prober{})
 	for _, path := range paths {
-		e.URL = "http://" + d.addr + path
-		r := ask(ctx, e.Target(store.State{}))
-		if r.Verdict != probe.Up {
+		if _, known := asked[path]; !known {
+			e.URL = "http://" + d.addr + path
+			asked[path] = ask(ctx, e.Target(store.State{}))
+		}
+		if r := asked[path]; r.Verdict != probe.Up {
 			return nil, fmt.Errorf("invent a past like that of %s: %s", path, r.Verdict)
 		}
-		models = append(models, r)
+		models = append(models, asked[path])
 	}
 	return models, nil
 }
 
 // demoWell are the servers that are well, by kind.
-var demoWell = map[probe.Kind]string{probe.KindMCP: "/mcp/modern", probe.KindEVM: "/chain/advancing"}
+var demoWell = map[probe.Kind]string{probe.KindMCP: demoReleases()[0], probe.KindEVM: "/chain/advancing"}
 
 // demoGroup is how many invented checks one transaction records.
 const demoGroup = 2000
