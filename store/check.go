@@ -21,7 +21,7 @@ type Check struct {
 	// Epoch is that of the lease under which the check was made; 0 when none was needed. See [Lease].
 	Epoch int64
 	// Asked means that somebody asked for the check: its transcript is kept even when that of a good one was kept lately. Known
-	// until it is recorded.
+	// until it is recorded, or written to a spool, where transcripts are left out.
 	Asked  bool
 	Result probe.Result // without a transcript
 	// Maintenance means that the endpoint was under maintenance; filled in when the check is recorded.

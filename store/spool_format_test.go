@@ -27,7 +27,7 @@ func filled(t *testing.T) store.Check {
 
 // lightly returns c without what does not wait for a database.
 func lightly(c store.Check) store.Check {
-	c.Slug, c.Epoch, c.Maintenance, c.Transcript, c.Result.Contract, c.Result.Transcript = "", 0, false, nil, nil, nil
+	c.Slug, c.Epoch, c.Asked, c.Maintenance, c.Transcript, c.Result.Contract, c.Result.Transcript = "", 0, false, false, nil, nil, nil
 	return c
 }
 
