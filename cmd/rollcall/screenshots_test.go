@@ -163,6 +163,15 @@ func cookie(base, name, value string) chromedp.Action[chromedp.Void] {
 	})
 }
 
+// media has pages be shown as on a medium; empty: the screen.
+func (c camera) media(name string) {
+	c.t.Helper()
+	c.do("show for "+name, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: name})
+		return err
+	}))
+}
+
 // printed takes a picture of a page as it is printed.
 func (c camera) printed(path, name string) {
 	c.t.Helper()
@@ -171,11 +180,9 @@ func (c camera) printed(path, name string) {
 	}
 	c.do("open "+path, chromedp.Navigate(c.base+path))
 	c.size(1000, 800)
-	c.do("print "+path, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
-		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
-		return err
-	}))
+	c.media("print")
 	c.picture(name + ".print.png")
+	c.media("") // what follows is for the screen
 }
 
 // invited takes the pictures of an invitation being made, and returns the path that it is opened by.
