@@ -1,6 +1,7 @@
 package web
 
 import (
+	"slices"
 	"time"
 
 	"github.com/rollcallhq/rollcall/probe"
@@ -42,6 +43,12 @@ type Check struct {
 
 // CheckOf returns a check of what a probe saw.
 func CheckOf(id string, r probe.Result) Check { return Check{ID: id, Result: r} }
+
+// Speechless reports whether the check failed before a word was sent: there was no connection.
+func (c Check) Speechless() bool {
+	return c.Failure != nil && slices.Contains([]probe.Class{probe.ClassDNS, probe.ClassConnect, probe.ClassTLS}, c.Failure.Class) &&
+		!slices.ContainsFunc(c.Steps, func(s probe.Step) bool { return s.BytesIn != 0 || s.HTTPStatus != 0 })
+}
 
 // Total is how long the conversation took, closing included: the length of its time line.
 func (c Check) Total() time.Duration {

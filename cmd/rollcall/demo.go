@@ -22,11 +22,14 @@ type demo struct {
 	served chan error
 }
 
-// demoPlaces lists the demo's endpoints in the order of their paths.
-var demoPlaces = []struct {
+// demoPlace is an endpoint of the demo.
+type demoPlace struct {
 	path, slug, name string
 	kind             probe.Kind
-}{
+}
+
+// demoPlaces lists the demo's endpoints in the order of their paths.
+var demoPlaces = []demoPlace{
 	{"/mcp/modern", "demo-mcp-modern", "Demo: modern MCP server", probe.KindMCP},
 	{"/mcp/legacy", "demo-mcp-legacy", "Demo: legacy MCP server", probe.KindMCP},
 	{"/mcp/failing", "demo-mcp-failing", "Demo: MCP server that errs with HTTP 200", probe.KindMCP},

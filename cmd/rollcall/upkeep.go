@@ -104,7 +104,7 @@ func (s *service) follow(ctx context.Context) error {
 		for _, o := range page.Items {
 			s.schedule(o)
 			s.seen[o.ID] = o.UpdatedAt
-			if len(o.Places) == 0 && time.Since(o.CreatedAt) < freshFor {
+			if s.isFresh(o) {
 				fresh = append(fresh, o.ID)
 			}
 		}
@@ -115,6 +115,12 @@ func (s *service) follow(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// isFresh reports whether an endpoint was just registered and nobody has probed it: the past of the demo's is invented.
+func (s *service) isFresh(o store.Overview) bool {
+	invented := s.demo != nil && slices.ContainsFunc(demoPlaces, func(p demoPlace) bool { return p.slug == o.Slug })
+	return time.Since(o.CreatedAt) < freshFor && (len(o.Places) == 0 || invented)
 }
 
 // holds reports whether an endpoint is this instance's to probe.
