@@ -38,8 +38,8 @@ func (s *Server) picker(ctx context.Context, field, label string, chosen []strin
 	return p, nil
 }
 
-// arrange puts those that are chosen first, with their places, in the order in which they are.
-func arrange(p *web.Picker, chosen []string) {
+// showPlaces puts those that are chosen first, with their places, in the order in which they are.
+func showPlaces(p *web.Picker, chosen []string) {
 	p.Ordered = true
 	slices.SortStableFunc(p.Options, func(a, b web.PickOption) int { return cmp.Compare(placeIn(chosen, a.Slug), placeIn(chosen, b.Slug)) })
 	for i, o := range p.Options {
@@ -57,8 +57,8 @@ func placeIn(slugs []string, slug string) int {
 	return len(slugs)
 }
 
-// arranged reads what was chosen, in the order of the places that were typed. What has none stands behind what has one.
-func (f form) arranged(field string) ([]string, []probe.Problem) {
+// pickedInOrder reads what was chosen, in the order of the places that were typed. What has none stands behind what has one.
+func (f form) pickedInOrder(field string) ([]string, []probe.Problem) {
 	slugs := f.picked(field)
 	places := make(map[string]float64, len(slugs))
 	var mistakes []probe.Problem

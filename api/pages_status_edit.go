@@ -115,7 +115,7 @@ func (s *Server) statusPageForm(c echo.Context, status int, kept *store.StatusPa
 		if err != nil {
 			return err
 		}
-		arrange(&shown.Picker, section.Endpoints)
+		showPlaces(&shown.Picker, section.Endpoints)
 		page.Sections = append(page.Sections, shown)
 	}
 	return s.render(c, status, page)
@@ -181,7 +181,7 @@ func readTypedPage(c echo.Context) (typedPage, string, error) {
 	}
 	for i := range min(max(0, n), store.MaxSections+1) {
 		field := fmt.Sprintf("sections[%d].", i)
-		endpoints, mistakes := f.arranged(field + "endpoints")
+		endpoints, mistakes := f.pickedInOrder(field + "endpoints")
 		typed.mistakes = append(typed.mistakes, mistakes...)
 		typed.sections = append(typed.sections, sectionInput{Title: f.text(field + "title"), Endpoints: endpoints, Tags: namesOf(f.text(field + "tags"))})
 	}

@@ -96,10 +96,10 @@ func (s *Server) subscribable() []store.ChannelType {
 }
 
 // askLimits keep strangers from having us send messages to those who never asked for any: so many questions for whoever asks, for
-// each address, and for all together.
+// each address, and on each page.
 type askLimits struct {
 	from *buckets // by neighbourhood: 10 in the first hour, then 5
-	all  *buckets // under one key: 300 in the first hour, then 150
+	on   *buckets // by page: 300 in the first hour, then 150; a flood on one shuts no other
 	told *buckets // by subscription: that it is one already is said once an hour
 	to   *askedOf
 }
@@ -107,7 +107,7 @@ type askLimits struct {
 func newAskLimits() *askLimits {
 	return &askLimits{
 		from: newBuckets(rate.Every(12*time.Minute), 5),
-		all:  newBuckets(rate.Every(24*time.Second), 150),
+		on:   newBuckets(rate.Every(24*time.Second), 150),
 		told: newBuckets(rate.Every(time.Hour), 1),
 		to:   &askedOf{at: map[string][]time.Time{}},
 	}
@@ -119,7 +119,7 @@ func (l *askLimits) take(addr string, sub store.Subscription) (times int, wait t
 	if wait := l.from.take(neighbourhood(addr)); wait > 0 {
 		return 0, wait
 	}
-	if wait := l.all.take(""); wait > 0 {
+	if wait := l.on.take(sub.PageID); wait > 0 {
 		return 0, wait
 	}
 	return l.to.take(mailbox(sub), time.Now())

@@ -292,6 +292,10 @@ func (s *service) registerDemo(ctx context.Context) error {
 	if _, shared := s.store.(store.Leaser); shared || len(before) > 0 {
 		return nil
 	}
+	told, err := s.store.Subscriptions(ctx, store.SubscriptionFilter{Limit: 1})
+	if err != nil || len(told.Items) > 0 { // nobody is told of outages that never were
+		return err
+	}
 	began := time.Now()
 	checks, err := s.demo.invent(ctx, s.store, s.cfg.location, alerts.Rules(scheduler.Period), began)
 	if err != nil {
