@@ -88,7 +88,7 @@ func (c *conversation) explainRequest(err error) *problem {
 	switch {
 	case strings.Contains(text, "remote error: tls"):
 		return c.explainTLS(err) // with TLS 1.3 the server may object after the handshake
-	case strings.Contains(text, "headers exceeded") || strings.Contains(text, "header list larger"):
+	case errors.Is(err, errHeaderTooLarge) || strings.Contains(text, "headers exceeded") || strings.Contains(text, "header list larger"):
 		return &problem{class: ClassBodyTooLarge, message: "the header of the answer is larger than a probe is willing to read"}
 	case strings.Contains(text, "looked like an HTTP/1.1 header"):
 		return connect(noHTTP2)

@@ -14,7 +14,7 @@ import (
 // redirect leads to another port.
 type line struct {
 	transport *http.Transport
-	conn      *http.ClientConn
+	conn      carrier
 	origin    string // scheme and address that conn leads to
 	used      bool   // conn has carried an answer
 	http2     bool   // spoken on conn
@@ -79,14 +79,30 @@ func (l *line) connect(ctx context.Context, u *url.URL, watch *stopwatch) error 
 	}
 	l.close()
 	watch.enter(stageConnect)
-	conn, err := l.transport.NewClientConn(httptrace.WithClientTrace(ctx, watch.dialTrace()), u.Scheme, address)
+	conn, err := l.dial(httptrace.WithClientTrace(ctx, watch.dialTrace()), u.Scheme, address)
 	if err != nil {
 		return err
 	}
 	l.conn, l.origin = conn, origin
 	_, secured := watch.learnt()
-	l.http2 = secured != nil && secured.protocol == "h2" || secured == nil && l.transport.Protocols != nil && l.transport.Protocols.UnencryptedHTTP2()
+	l.http2 = secured != nil && secured.protocol == "h2" || secured == nil && l.unencryptedHTTP2()
 	return nil
+}
+
+// dial connects to address. TLS and HTTP/2 are left to net/http: a handshake costs more than all that comes after it.
+func (l *line) dial(ctx context.Context, scheme, address string) (carrier, error) {
+	if scheme != "http" || l.unencryptedHTTP2() {
+		return l.transport.NewClientConn(ctx, scheme, address)
+	}
+	conn, err := l.transport.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return newHTTP1(conn, l.transport.MaxResponseHeaderBytes), nil
+}
+
+func (l *line) unencryptedHTTP2() bool {
+	return l.transport.Protocols != nil && l.transport.Protocols.UnencryptedHTTP2()
 }
 
 // done ends the use of an answer. A connection whose answer was not read to its end, or that the server means to close,
