@@ -26,14 +26,13 @@ type carrier interface {
 // check. How bytes are written and read is left to net/http. Its hooks (httptrace) and its errors are those of an
 // *http.ClientConn.
 type http1 struct {
-	conn    net.Conn
-	in      *bufio.Reader
-	out     *bufio.Writer
-	header  int64         // bytes that the header of an answer may have
-	left    int64         // how many of them may still be read
-	idle    atomic.Bool   // the last answer was read to its end
-	sending chan struct{} // closed when a large request is on its way or lost; nil without one
-	closed  atomic.Bool
+	conn   net.Conn
+	in     *bufio.Reader
+	out    *bufio.Writer
+	header int64       // bytes that the header of an answer may have
+	left   int64       // how many of them may still be read
+	idle   atomic.Bool // the last answer was read to its end
+	closed atomic.Bool
 }
 
 // Buffers live as long as a connection, which is as long as a check.
@@ -92,27 +91,10 @@ func (h *http1) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// sentAtOnce is how many bytes of a body go out before the answer is looked at. A server that answers without reading
-// takes as much as that into its buffers.
-const sentAtOnce = 32 << 10
-
-// send writes req: a large one in a goroutine of its own. That the server takes no more of it is no error, for it may have
+// send writes req before anything is read: what a check sends (maxParams and a header) fits into the buffers between two
+// machines, so that a server which answers without reading holds nobody up. That it takes no more is no error, for it may have
 // answered.
 func (h *http1) send(req *http.Request) error {
-	if req.ContentLength <= sentAtOnce {
-		return h.write(req)
-	}
-	h.sending = make(chan struct{})
-	go func() {
-		defer close(h.sending)
-		if h.write(req) != nil {
-			h.interrupt()
-		}
-	}()
-	return nil
-}
-
-func (h *http1) write(req *http.Request) error {
 	err := req.Write(h.out)
 	if err == nil {
 		err = h.out.Flush()
@@ -138,7 +120,7 @@ func (h *http1) receive(req *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		if resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols {
+		if resp.StatusCode/100 != 1 || resp.StatusCode == http.StatusSwitchingProtocols {
 			h.left = math.MaxInt64
 			return resp, nil
 		}
@@ -159,30 +141,18 @@ func causeOf(ctx context.Context, err error) error {
 // Err returns why the connection carries no further request: it carries one, or its server has hung up or sent what
 // nobody asked for.
 func (h *http1) Err() error {
-	if h.busy() || h.in.Buffered() > 0 || !quiet(h.conn) {
+	if !h.idle.Load() || h.in.Buffered() > 0 || !quiet(h.conn) {
 		return errNotIdle
 	}
 	return nil
 }
 
-// busy reports whether somebody may be reading or writing.
-func (h *http1) busy() bool {
-	if h.sending != nil {
-		select {
-		case <-h.sending:
-		default:
-			return true
-		}
-	}
-	return !h.idle.Load()
-}
-
-// Close ends the connection and what is being read from it or written to it.
+// Close ends the connection and what is being read from it.
 func (h *http1) Close() error {
 	if h.closed.Swap(true) {
 		return nil
 	}
-	if !h.busy() {
+	if h.idle.Load() { // nobody reads
 		h.in.Reset(nil)
 		h.out.Reset(nil)
 		http1In.Put(h.in)
