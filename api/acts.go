@@ -21,6 +21,8 @@ type actInput struct {
 	// Of a snooze, one of the two: until when, or for how long.
 	Until *time.Time
 	For   *time.Duration
+	// Chosen is set where a form has one field for both, called "for".
+	Chosen bool
 
 	// Mistakes are those already met while reading.
 	Mistakes []probe.Problem
@@ -33,7 +35,7 @@ func (s *Server) act(ctx context.Context, incidentID string, in actInput, author
 	if err := a.Validate(); err != nil {
 		problems := problemOf(err).Errors
 		for i := range problems {
-			if problems[i].Field == "until" && in.For != nil {
+			if problems[i].Field == "until" && (in.For != nil || in.Chosen) {
 				problems[i].Field = "for" // which is what was said
 			}
 		}

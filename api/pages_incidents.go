@@ -305,12 +305,9 @@ func (s *Server) doIncident(c echo.Context) error {
 	typed := web.ActForm{Text: strings.ReplaceAll(f.text("text"), "\r\n", "\n"), Public: f.ticked("public"), For: f.text("for")}
 	in := actInput{Act: f.text("action"), Text: typed.Text, Public: typed.Public && typed.Text != ""}
 	if in.Act == string(store.ActSnooze) {
-		if typed.For == "morning" {
-			in.Until = new(nextMorning(time.Now()))
-		} else if d, err := time.ParseDuration(typed.For); err != nil {
-			in.Mistakes = append(in.Mistakes, probe.Problem{Field: "for", Message: "must be one of those that can be chosen"})
-		} else {
-			in.For = &d
+		in.choose(typed.For, time.Now())
+		if in.Until != nil {
+			typed.For = "morning" // which stays chosen
 		}
 	}
 	i, err := s.act(c.Request().Context(), c.Param("id"), in, s.caller(c))
@@ -322,6 +319,26 @@ func (s *Server) doIncident(c echo.Context) error {
 		return s.incidentPage(c, p.Status, web.IncidentPage{Form: typed, Problems: problemsOf(p)})
 	}
 	return seeOther(c, "/incidents/"+i.ID, in.Act)
+}
+
+// choose reads what was chosen of web.IncidentPage.SnoozeFor. In place of the morning there may be the moment of the reader's own, which
+// a browser that runs scripts works out.
+func (in *actInput) choose(choice string, now time.Time) {
+	in.Chosen = true
+	at, err := time.Parse(time.RFC3339, choice)
+	if choice == "morning" {
+		at, err = nextMorning(now), nil
+	}
+	if err == nil {
+		in.Until = &at
+		return
+	}
+	d, err := time.ParseDuration(choice)
+	if err != nil {
+		in.Mistakes = append(in.Mistakes, probe.Problem{Field: "for", Message: "must be one of those that can be chosen"})
+		return
+	}
+	in.For = &d
 }
 
 // nextMorning is the next nine o'clock in UTC.

@@ -87,6 +87,8 @@ func TestAnIncidentIsActedOnFromItsPage(t *testing.T) {
 	}
 	act(url.Values{"action": {"snooze"}, "for": {"4h"}}, "Snoozed until")
 	act(url.Values{"action": {"snooze"}, "for": {"morning"}}, "Snoozed until")
+	morning := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond) // of the reader, as a browser says it
+	act(url.Values{"action": {"snooze"}, "for": {morning.Format("2006-01-02T15:04:05.000Z")}}, "Snoozed until "+morning.Format("2 Jan 2006, 15:04:05 UTC"))
 	if list := s.get("/incidents").text; !strings.Contains(list, "acknowledged by ada") || !strings.Contains(list, "snoozed until") {
 		t.Errorf("the list does not say what was done: %s", list)
 	}
@@ -125,6 +127,8 @@ func TestAnActThatCannotBeIsRefusedBesideItsField(t *testing.T) {
 		"a comment that is a book": {url.Values{"action": {"comment"}, "text": {strings.Repeat("ä", 4001)}}, 422, "f-text"},
 		"a snooze for no time":     {url.Values{"action": {"snooze"}, "for": {"soon"}}, 422, "f-for"},
 		"a snooze for ever":        {url.Values{"action": {"snooze"}, "for": {"9000h"}}, 422, "f-for"},
+		"a snooze until long ago":  {url.Values{"action": {"snooze"}, "for": {"2001-01-01T08:00:00.000Z"}}, 422, "f-for"},
+		"a snooze until far ahead": {url.Values{"action": {"snooze"}, "for": {"9999-12-31T23:59:59+14:00"}}, 422, "f-for"},
 		"nothing":                  {url.Values{}, 422, "f-act"},
 	} {
 		got := s.post(path, test.form)

@@ -329,7 +329,10 @@ func (h Hit) Medians(steps []string) []float64 {
 }
 
 // When names a bucket of the chart.
-func (c LatencyChart) When(b Bucket) Spoken { return Slot{Begin: b.Begin, Hour: c.Hourly}.When() }
+func (c LatencyChart) When(b Bucket) Spoken { return c.Slot(b).When() }
+
+// Slot is the hour or day of a bucket.
+func (c LatencyChart) Slot(b Bucket) Slot { return Slot{Begin: b.Begin, Hour: c.Hourly} }
 
 // Spot is a place in a strip.
 type Spot struct {

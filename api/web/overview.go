@@ -243,9 +243,14 @@ func (l Language) hourBar(r EndpointRow) template.HTML {
 	if len(r.Hours) == 0 {
 		return ""
 	}
+	words, worst := r.HoursWords()
 	var b strings.Builder
 	b.WriteString(`<svg class="hours" viewBox="0 0 95 20" width="95" height="20" role="img" aria-label="` +
-		template.HTMLEscapeString(r.HoursWords().in(l)) + `">`)
+		template.HTMLEscapeString(words.in(l)) + `"`)
+	if worst != nil { // the script adds what hour that is where the reader is
+		b.WriteString(` data-hour="` + machine(worst.Begin) + `" data-said="` + template.HTMLEscapeString(worst.When().in(l)) + `"`)
+	}
+	b.WriteString(`>`)
 	for _, bar := range r.Bars() {
 		b.WriteString(`<path class="d-` + bar.Level + `" d="` + bar.Path + `"/>`)
 	}
@@ -253,8 +258,9 @@ func (l Language) hourBar(r EndpointRow) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // numbers, names of ours, and words that are escaped
 }
 
-// HoursWords says how the hours were, for those who cannot see the bar: all of them in a sentence, and the worst.
-func (r EndpointRow) HoursWords() Said {
+// HoursWords says how the hours were, for those who cannot see the bar: all of them in a sentence, and the worst. It returns that as
+// well, nil where the sentence names none.
+func (r EndpointRow) HoursWords() (Said, *Slot) {
 	bad, missed, measured := 0, 0, 0
 	worst := -1
 	for i, s := range r.Hours {
@@ -275,13 +281,13 @@ func (r EndpointRow) HoursWords() Said {
 	}
 	switch {
 	case measured == 0:
-		return Say("Last 24 hours: nothing measured")
+		return Say("Last 24 hours: nothing measured"), nil
 	case bad == 0 && missed == 0:
-		return Say("Last 24 hours: no failure")
+		return Say("Last 24 hours: no failure"), nil
 	case bad == 0:
-		return Say("Last 24 hours: no failure, not measured in %d", missed)
+		return Say("Last 24 hours: no failure, not measured in %d", missed), nil
 	}
-	return Say("Last 24 hours: not flawless in %d, worst %s", bad, r.Hours[worst].Words())
+	return Say("Last 24 hours: not flawless in %d, worst %s", bad, r.Hours[worst].Words()), &r.Hours[worst]
 }
 
 // The sparkline: as wide as the bar, and its height.

@@ -93,7 +93,7 @@ func TestADegradedSlotIsDrawnInAShapeOfItsOwn(t *testing.T) {
 	if days.Poor() != 1 || days.Degraded() != 1 || len(days.Paths()) != len(want) || len(row.Bars()) != len(want) {
 		t.Errorf("%d days are poor and %d degraded, in %d levels", days.Poor(), days.Degraded(), len(days.Paths()))
 	}
-	if got := row.HoursWords().String(); !strings.Contains(got, "not flawless in 3") {
+	if got, _ := row.HoursWords(); !strings.Contains(got.String(), "not flawless in 3") {
 		t.Errorf("the hours are %q", got)
 	}
 }

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"context"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollcallhq/rollcall/probe/probetest"
 )
@@ -111,4 +113,124 @@ func (i *instance) planned(title string) [2]string {
 	}
 	i.t.Fatalf("there is no maintenance %q", title)
 	return [2]string{}
+}
+
+// TestMomentsArePickedAndToldInTheZoneOfTheReader looks far from Greenwich at an endpoint that breaks and mends: a stretch of its chart
+// is typed by the reader's clock on a page that goes on changing by itself, an outage is snoozed until nine in the reader's morning,
+// and what only a bar or a sentence says of an hour says the reader's.
+func TestMomentsArePickedAndToldInTheZoneOfTheReader(t *testing.T) {
+	t.Parallel()
+	const zone = "Australia/Darwin" // 9 h 30 min ahead, all year
+	i := setUp(t, "--allow-private", "127.0.0.0/8")
+	mcp := probetest.MCP(t)
+	i.call("POST", "/api/v1/endpoints", object{
+		"name": "Weather", "slug": "weather", "url": mcp.URL, "kind": "mcp", "schedule": "@every 1s", "timeout": "900ms",
+		"confirm": object{"failures": 1, "successes": 1, "after": "1s"},
+	}, 201, nil)
+	i.await("the first check", func() bool { return i.status("weather") == "up" })
+	v := view{person: newPerson(startBrowser(t), t, i.url), path: "/endpoints/weather", shows: "main h1 .status"}
+	v.livesIn(zone)
+	v.logIn()
+
+	from := time.Now().UTC().Add(-3 * time.Hour).Truncate(time.Hour)
+	to := from.Add(2 * time.Hour)
+	v.open("/endpoints/weather?" + url.Values{"from": {from.Format(time.RFC3339)}, "to": {to.Format(time.RFC3339)}}.Encode())
+	v.unfold("Another time")
+	want := []string{clockOf(t, from, zone), clockOf(t, to, zone), "From " + zone, "Until " + zone}
+	if diff := cmp.Diff(want, v.zoom()); diff != "" {
+		t.Errorf("the form for another time shows (-want +got):\n%s", diff)
+	}
+	v.says("Up")
+	v.marks()
+	mcp.Stop()
+	v.says("Down")
+	v.stayed()
+	if diff := cmp.Diff(want, v.zoom()); diff != "" {
+		t.Errorf("after the page has changed the form shows (-want +got):\n%s", diff)
+	}
+	begin := func() string {
+		return evaluate[string](v.person, `document.querySelector("#zoom input[type=hidden][name=from]").value`)
+	}
+	evaluate[bool](v.person, `(() => {
+		const from = document.querySelector("#zoom input");
+		from.value = "2026-01-01T00:00";
+		return from.dispatchEvent(new Event("input", { bubbles: true }));
+	})()`)
+	if got := begin(); got != "2025-12-31T14:30" {
+		t.Errorf("midnight in Darwin would be sent as %q", got)
+	}
+	evaluate[bool](v.person, `(document.querySelector("#zoom form").reset(), true)`)
+	awaitWithin(t, personPatience, "the form to be as it came", func() bool { return begin() == from.Format("2006-01-02T15:04") })
+	v.sends("Show")
+	got := evaluate[[]string](v.person, `["from", "to"].map(name => new URL(location).searchParams.get(name))`)
+	if diff := cmp.Diff([]string{from.Format("2006-01-02T15:04"), to.Format("2006-01-02T15:04")}, got); diff != "" {
+		t.Errorf("the form leads to another stretch (-want +got):\n%s", diff)
+	}
+
+	v.open(v.path)
+	for what, words := range map[string]string{
+		"the chart":                   evaluate[string](v.person, `document.getElementById("latency-title").textContent`),
+		"the slowest hour":            evaluate[string](v.person, `document.getElementById("latency-desc").textContent`),
+		"an hour of the chart's rows": evaluate[string](v.person, `(t => t.textContent + " (" + t.title + ")")(document.querySelector("#latency-table tbody time"))`),
+	} {
+		if !strings.Contains(words, ":30 (") && !strings.Contains(words, ":30 AM (") && !strings.Contains(words, ":30 PM (") || !strings.Contains(words, " UTC)") {
+			t.Errorf("%s is told with %q, want the reader's hour and UTC", what, words)
+		}
+	}
+
+	id, _ := i.incidents("weather")[0]["id"].(string)
+	v.open("/incidents/" + id)
+	v.sees("until 9:00, " + zone)
+	earliest := morningOf(t, zone)
+	v.enters(entry{label: "Snooze for", text: "morning"})
+	v.sends("Snooze")
+	var kept struct {
+		Until time.Time `json:"snoozed_until"`
+	}
+	i.call("GET", "/api/v1/incidents/"+id, nil, 200, &kept)
+	if latest := morningOf(t, zone); !kept.Until.Equal(earliest) && !kept.Until.Equal(latest) {
+		t.Errorf("snoozed until %s, want %s", kept.Until, earliest)
+	}
+
+	v.open("/")
+	if bar := evaluate[string](v.person, `document.querySelector("svg.hours").getAttribute("aria-label")`); !strings.Contains(bar, ":30") || !strings.Contains(bar, ":00 UTC)") {
+		t.Errorf("the bar of the overview says %q, want the worst hour by the reader's clock and by UTC", bar)
+	}
+	v.invites("bob")
+	if link := evaluate[string](v.person, `document.querySelector("section.shown p").textContent`); !strings.Contains(link, " UTC)") {
+		t.Errorf("the link works %q, want until when by the reader's clock and by UTC", link)
+	}
+	v.leaves()
+}
+
+// zoom returns what the form for another time holds, and what its fields are called.
+func (p *person) zoom() []string {
+	p.t.Helper()
+	return evaluate[[]string](p, `(all => [...all.map(f => f.value), ...all.map(f => f.parentNode.innerText.trim().replace(/\s+/g, " "))])([...document.querySelectorAll("#zoom input:not([type=hidden])")])`)
+}
+
+// clockOf returns a moment as a field has it that keeps the time of a zone.
+func clockOf(t *testing.T, at time.Time, zone string) string {
+	t.Helper()
+	return at.In(place(t, zone)).Format("2006-01-02T15:04")
+}
+
+// morningOf returns the next nine o'clock in a zone.
+func morningOf(t *testing.T, zone string) time.Time {
+	t.Helper()
+	now := time.Now().In(place(t, zone))
+	nine := time.Date(now.Year(), now.Month(), now.Day(), 9, 0, 0, 0, now.Location())
+	if !nine.After(now) {
+		nine = nine.AddDate(0, 0, 1)
+	}
+	return nine
+}
+
+func place(t *testing.T, zone string) *time.Location {
+	t.Helper()
+	location, err := time.LoadLocation(zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return location
 }

@@ -80,7 +80,8 @@ function tell(hit) {
 function words(hit, chart) {
   const [, ...rest] = hit.dataset.tip.split("\n");
   if (chart.dataset.step === "86400") return hit.dataset.tip;
-  const form = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+  const seconds = chart.dataset.step ? undefined : "2-digit"; // of a single check
+  const form = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: seconds });
   return [form.format(new Date(hit.dataset.at)), ...rest].join("\n");
 }
 

@@ -18,19 +18,26 @@ export function localise(root) {
   for (const el of root.querySelectorAll("[data-hour]")) sayHour(el);
 }
 
-// sayHour says when an hour began by the reader's clock, beside what it is in UTC: in an element of its own, or wherever it stands in a bar.
+// sayHour says moments by the reader's clock, beside what they are in UTC: one in an element of its own, or those that stand in the words
+// of another, as data-said has them.
 function sayHour(el) {
-  const at = new Date(el.dataset.hour), said = el.dataset.said;
+  const moments = el.dataset.hour.split("|").map((one) => new Date(one)), said = el.dataset.said?.split("|");
   el.removeAttribute("data-hour");
-  if (Number.isNaN(at.getTime()) || at.getTimezoneOffset() === 0) return;
-  if (!said) {
+  moments.forEach((at, n) => {
+    if (Number.isNaN(at.getTime()) || at.getTimezoneOffset() === 0) return;
+    if (said) return reword(el, said[n], `${thisYear.format(at)} (${said[n]})`);
     el.title = el.textContent;
     el.textContent = thisYear.format(at);
-    return;
+  });
+}
+
+// reword puts other words in place of some wherever an element says them: in its text and its bars', in what is read out and hovered.
+function reword(el, said, words) {
+  const put = (text) => text.replace(said, () => words);
+  for (const one of [el, ...el.querySelectorAll("[title]")]) {
+    for (const name of ["title", "aria-label"]) if (one.hasAttribute(name)) one.setAttribute(name, put(one.getAttribute(name)));
   }
-  const both = `${thisYear.format(at)} (${said})`;
-  for (const one of [el, ...el.querySelectorAll("[title]")]) if (one.title) one.title = one.title.replace(said, () => both);
-  for (const one of el.querySelectorAll(".unseen")) one.textContent = one.textContent.replace(said, () => both);
+  for (const one of el.firstElementChild ? el.querySelectorAll(".unseen") : [el]) one.textContent = put(one.textContent);
 }
 
 function local(at, now) {

@@ -1,5 +1,5 @@
-// Lets moments be typed in the reader's own zone, which it names. What is sent stays in UTC, in a hidden field; without this module forms
-// take UTC and say so.
+// Lets moments be typed and chosen in the reader's own zone, which it names. What is sent stays in UTC, in a hidden field; without this
+// module forms take UTC and say so.
 import { say } from "./words.js";
 
 const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
@@ -11,6 +11,7 @@ export function typeLocally(root) {
     words.textContent = { note: say("All times are in your zone, %s.", timeZone), optional: say("%s, optional", timeZone) }[words.dataset.zone] ?? timeZone;
     words.removeAttribute("data-zone");
   }
+  for (const option of root.querySelectorAll('select[name="for"] option[value="morning"]')) riseLocally(option);
 }
 
 // adopt has an input hold the local time of the moment it came with, and a hidden field beside it what is meant.
@@ -23,7 +24,7 @@ function adopt(input) {
   sent.name = input.name;
   input.removeAttribute("name");
   input.after(sent);
-  input.value = valid ? local(came) : "";
+  input.defaultValue = input.value = valid ? local(came) : ""; // whoever asks whether somebody typed here compares the two
   const first = input.value;
   const follow = () => {
     // Untouched it means what it came with, also in the hour that a change of the clocks repeats.
@@ -37,7 +38,23 @@ function adopt(input) {
     if (input.value !== first && !Number.isNaN(at.getTime())) input.value = local(at); // an hour that the clocks skip is the one after it
     follow();
   });
+  input.form?.addEventListener("reset", () => setTimeout(follow)); // the event comes before what it tells of
   follow();
+}
+
+// riseLocally has nine in the morning be that of the reader. Which moment that is shows when the form is sent: a page may stand open.
+function riseLocally(option) {
+  option.textContent = say("until 9:00, %s", timeZone);
+  option.form.addEventListener("formdata", ({ formData }) => {
+    if (formData.get("for") === "morning") formData.set("for", nextMorning().toISOString());
+  });
+}
+
+function nextMorning() {
+  const at = new Date();
+  at.setHours(9, 0, 0, 0);
+  if (at <= Date.now()) at.setDate(at.getDate() + 1);
+  return at;
 }
 
 function local(at) {
