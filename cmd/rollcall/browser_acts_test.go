@@ -18,7 +18,7 @@ import (
 func (p *person) makesStatusPage(who string) {
 	p.t.Helper()
 	p.open("/pages/new")
-	p.tick("Who knows the password")
+	p.tick("Those who know the password")
 	bad := form{path: "/pages/new", bad: []entry{
 		{"Name", "", "is required"}, {"Address", "Not An Address", "must be lower-case letters"}, {"Colour", "green", "must be a colour like"},
 		{"Domain", "not a domain", "must be a name like status.example.com"}, {"Title", "Basics", ""}, {"Text", "What we run.", ""},
