@@ -287,7 +287,7 @@ func (c *conversation) turnTo(a answer, raw string) bool {
 		if c.target.hasCredentials() || c.target.Options.TLS.ClientCert != "" {
 			c.target.Headers = nil
 			c.target.Options.TLS.ClientCert, c.target.Options.TLS.ClientKey = "", ""
-			c.line.transport = c.prober.dialer(c.target)
+			c.line.transport = c.prober.dialer(&c.target)
 			c.warn(stepCard, ClassCardInvalid, 0, "asked there without the credentials, which are for %s", c.url.Host)
 		}
 	}

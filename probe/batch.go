@@ -303,7 +303,7 @@ func (c *conversation) worst(b *batch) *Failure {
 }
 
 // batchProblems returns what is wrong with the batch of t.
-func batchProblems(t Target) []Problem {
+func batchProblems(t *Target) []Problem {
 	members := t.Options.Batch
 	if len(members) == 0 {
 		return nil

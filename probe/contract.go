@@ -93,12 +93,12 @@ func newContract(key string, tools []listedTool) *Contract {
 }
 
 // contractKey names era and credentials.
-func (t Target) contractKey(era Era) string { return string(era) + "/" + t.credentialPrint() }
+func (t *Target) contractKey(era Era) string { return string(era) + "/" + t.credentialPrint() }
 
 // credentialPrint is a fingerprint of the credentials that t is asked with, "public" when there are none. Access tokens
 // that are fetched come and go: of OAuth the client counts, not its token. It is no more than eight bytes of a hash of all
 // credentials together, under a label of its own, so that it is of no use against another hash of one of them.
-func (t Target) credentialPrint() string {
+func (t *Target) credentialPrint() string {
 	var parts []string
 	add := func(kind, name, value string) { parts = append(parts, kind, name, value) }
 	for _, h := range t.Headers {

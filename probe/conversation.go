@@ -51,12 +51,12 @@ type conversation struct {
 	told       int           // how many steps Target.Watch was told the end of
 }
 
-func newConversation(ctx context.Context, p *Prober, t Target) *conversation {
+func newConversation(ctx context.Context, p *Prober, t *Target) *conversation {
 	c := &conversation{
 		prober:  p,
 		limits:  p.Limits.withDefaults(),
-		target:  t,
-		secrets: NewRedactor(t),
+		target:  *t,
+		secrets: NewRedactor(*t),
 		started: time.Now(),
 		ids:     newIDSource(),
 	}

@@ -40,7 +40,7 @@ var families = []Kind{
 func Families() []Kind { return slices.Clone(families) }
 
 // chainProblems returns what is wrong with what a target says of chains.
-func (t Target) chainProblems() []Problem {
+func (t *Target) chainProblems() []Problem {
 	var problems []Problem
 	add := func(field, format string, args ...any) {
 		problems = append(problems, Problem{field, fmt.Sprintf(format, args...)})
@@ -88,7 +88,7 @@ func (p *preset) onlyNumericChains() bool {
 func isDecimal(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // transport returns what the target is reached by, as presets name it; empty for a command.
-func (t Target) transport() string {
+func (t *Target) transport() string {
 	u, err := url.Parse(t.URL)
 	if err != nil || t.Command != nil {
 		return ""

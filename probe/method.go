@@ -43,7 +43,7 @@ func (c *conversation) meet(a *answer, e Expect) {
 }
 
 // requestProblems returns what is wrong with what t is to ask.
-func requestProblems(t Target) []Problem {
+func requestProblems(t *Target) []Problem {
 	var problems []Problem
 	add := func(field, message string) { problems = append(problems, Problem{field, message}) }
 	o := t.Options

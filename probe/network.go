@@ -19,12 +19,12 @@ import (
 
 // dialer returns the transport that a check of t dials through: the one that all checks share unless t, or a proxy, asks
 // for something of its own. It pools nothing, every check owns its connection.
-func (p *Prober) dialer(t Target) *http.Transport {
+func (p *Prober) dialer(t *Target) *http.Transport {
 	if p.Proxy == nil && t.Options.IP == "" && t.Options.HTTP == "" && !t.Options.TLS.set() {
 		p.once.Do(func() { p.transport = p.newTransport(Target{}) })
 		return p.transport
 	}
-	return p.newTransport(t)
+	return p.newTransport(*t)
 }
 
 // newTransport returns a transport for checks of t.

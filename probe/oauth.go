@@ -66,7 +66,7 @@ type tokenServer struct {
 }
 
 // problems returns everything that is wrong with the OAuth settings of t, without repeating a secret.
-func (o *OAuth) problems(t Target) []Problem {
+func (o *OAuth) problems(t *Target) []Problem {
 	if o == nil {
 		return nil
 	}

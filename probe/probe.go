@@ -25,9 +25,9 @@ const (
 )
 
 // Kinds lists every kind a Target may name, in the order in which they are offered.
-func Kinds() []Kind {
-	return slices.Concat([]Kind{KindAuto, KindMCP, KindJSONRPC}, families, []Kind{KindA2A, KindACP, KindLSP})
-}
+func Kinds() []Kind { return slices.Clone(kinds) }
+
+var kinds = slices.Concat([]Kind{KindAuto, KindMCP, KindJSONRPC}, families, []Kind{KindA2A, KindACP, KindLSP})
 
 // Era is the generation of MCP an endpoint was last seen to speak.
 type Era string

@@ -73,7 +73,7 @@ func orDefault[N int | int64](n, otherwise N) N {
 //	├─ an agent's card and a task; ACP; a language server              a2a.go, acp.go, lsp.go
 //	└─ each request: ask → line (one connection) → read → judge        ask.go, line.go, reply.go
 func (p *Prober) Probe(ctx context.Context, t Target) Result {
-	c := newConversation(ctx, p, t)
+	c := newConversation(ctx, p, &t)
 	defer c.line.close()
 	defer c.dropStream() // a panic leaves no process behind
 	c.settle(ctx, c.run(ctx))
@@ -138,7 +138,7 @@ func (p *Prober) version() string {
 }
 
 // timeout returns how long a check of t may take.
-func (t Target) timeout() time.Duration {
+func (t *Target) timeout() time.Duration {
 	switch {
 	case t.Timeout > 0:
 		return t.Timeout

@@ -366,6 +366,6 @@ func credentialsIn(h Header) []string {
 }
 
 // hasCredentials reports whether a request to t carries anything that could be rejected.
-func (t Target) hasCredentials() bool {
+func (t *Target) hasCredentials() bool {
 	return t.Options.OAuth != nil || len(urlSecrets(t.URL)) > 0 || slices.ContainsFunc(t.Headers, func(h Header) bool { return h.Secret || secretName(h.Name) })
 }

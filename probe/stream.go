@@ -28,7 +28,7 @@ func (c *conversation) overStream() bool {
 }
 
 // overHTTP reports whether the target's URL is one of HTTP.
-func (t Target) overHTTP() bool {
+func (t *Target) overHTTP() bool {
 	switch scheme(t.URL) {
 	case "ws", "wss", "tcp", "tls", "unix":
 		return false

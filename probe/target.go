@@ -35,7 +35,7 @@ func (t Target) Validate() []Problem {
 	add := func(field, format string, args ...any) {
 		problems = append(problems, Problem{field, fmt.Sprintf(format, args...)})
 	}
-	if !slices.Contains(Kinds(), t.Kind) {
+	if !slices.Contains(kinds, t.Kind) {
 		add("kind", "unknown kind %q: use one of %s", clip(string(t.Kind), 40), joinKinds())
 	}
 	switch {
@@ -49,11 +49,11 @@ func (t Target) Validate() []Problem {
 		}
 	}
 	problems = append(problems, headerProblems(t.Headers)...)
-	problems = append(problems, requestProblems(t)...)
+	problems = append(problems, requestProblems(&t)...)
 	problems = append(problems, t.Options.TLS.problems()...)
 	problems = append(problems, t.Options.Canary.problems()...)
 	problems = append(problems, t.Options.versionProblems()...)
-	problems = append(problems, t.Options.OAuth.problems(t)...)
+	problems = append(problems, t.Options.OAuth.problems(&t)...)
 	problems = append(problems, t.chainProblems()...)
 	problems = append(problems, t.kindProblems()...)
 	problems = append(problems, t.unusedProblems()...)
@@ -107,7 +107,7 @@ func urlProblem(raw string) string {
 }
 
 // kindProblems returns what does not go with the kind of the target.
-func (t Target) kindProblems() []Problem {
+func (t *Target) kindProblems() []Problem {
 	var problems []Problem
 	add := func(field, format string, args ...any) {
 		problems = append(problems, Problem{field, fmt.Sprintf(format, args...)})

@@ -6,7 +6,7 @@ import (
 
 // unusedProblems returns the settings that no check of t would ever use. They are refused and not passed over: who gives a
 // client certificate or a header believes that it is shown.
-func (t Target) unusedProblems() []Problem {
+func (t *Target) unusedProblems() []Problem {
 	if t.Command == nil && t.URL == "" {
 		return nil // which is said already
 	}
