@@ -1,6 +1,7 @@
 // Makes charts comfortable: what is under the pointer is told beside it, a stretch that is drawn over or chosen with the keyboard is
 // shown larger, times are those of the reader, and the many bars of a row are one stop of the Tab key. Charts can be read without all
 // that: each has its numbers in a table, and a form for any stretch of time.
+import { hour } from "./times.js";
 import { locale } from "./words.js";
 
 const tip = document.createElement("div");
@@ -81,7 +82,7 @@ function words(hit, chart) {
   const [, ...rest] = hit.dataset.tip.split("\n");
   if (chart.dataset.step === "86400") return hit.dataset.tip;
   const seconds = chart.dataset.step ? undefined : "2-digit"; // of a single check
-  const form = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: seconds });
+  const form = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", hour, minute: "2-digit", second: seconds });
   return [form.format(new Date(hit.dataset.at)), ...rest].join("\n");
 }
 

@@ -2,9 +2,13 @@
 // within reach in the title.
 import { locale, say } from "./words.js";
 
-const today = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const thisYear = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
-const anyYear = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
+// A clock of twelve hours has no zero before them.
+const { hour12 } = new Intl.DateTimeFormat(locale, { hour: "numeric" }).resolvedOptions();
+export const hour = hour12 ? "numeric" : "2-digit";
+
+const today = new Intl.DateTimeFormat(locale, { hour, minute: "2-digit", second: "2-digit" });
+const thisYear = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", hour, minute: "2-digit" });
+const anyYear = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", year: "numeric", hour, minute: "2-digit" });
 
 export function localise(root) {
   const now = new Date();
