@@ -109,14 +109,14 @@ func (l *line) unencryptedHTTP2() bool {
 // cannot carry another request; HTTP/2 ends the one stream instead.
 func (l *line) done(resp *http.Response, complete bool) {
 	resp.Body.Close()
-	if resp.ProtoMajor < 2 && (!complete || resp.Close) {
+	if !l.http2 && (!complete || resp.Close) {
 		l.close()
 	}
 }
 
 func (l *line) close() {
 	if l.conn != nil {
-		l.conn.Close()
+		_ = l.conn.Close() // nothing is left to be sent
 	}
 	l.conn, l.origin, l.used, l.http2 = nil, "", false, false
 }

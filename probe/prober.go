@@ -71,7 +71,7 @@ func orDefault[N int | int64](n, otherwise N) N {
 //	├─ what the preset of a chain's family says                        chain.go, presets/
 //	├─ any method                                                      method.go
 //	├─ an agent's card and a task; ACP; a language server              a2a.go, acp.go, lsp.go
-//	└─ each request: ask → line (one connection) → read → judge        ask.go, line.go, reply.go
+//	└─ each request: ask → line (one connection) → read → judge        ask.go, line.go, http1.go, reply.go
 func (p *Prober) Probe(ctx context.Context, t Target) Result {
 	c := newConversation(ctx, p, &t)
 	defer c.line.close()
