@@ -54,6 +54,7 @@ func TestScreenshots(t *testing.T) {
 	t.Run("in use", func(t *testing.T) {
 		i, mail := newGallery(t)
 		p := newPerson(browser, t, i.url)
+		p.livesIn("Europe/Berlin") // what is said in UTC all the same is seen
 		c := camera{person: p, folder: folder, only: only}
 		c.take("/login", "login")
 		p.logIn()
@@ -65,6 +66,7 @@ func TestScreenshots(t *testing.T) {
 		}
 		c.refused()
 		c.ticked()
+		c.kept()
 		invitation := c.invited()
 		viewer, coder := p.invitesAs("grace", "viewer"), p.invites("linus")
 		c.languages("overview", "endpoint-down", "register", "status", "incidents", "members")
@@ -88,7 +90,7 @@ var gallery = map[string]string{
 	"register": "/endpoints/new", "endpoint-up": "/endpoints/weather", "endpoint-down": "/endpoints/billing", "edit": "/endpoints/weather/edit",
 	"incidents": "/incidents", "raise": "/incidents/new", "maintenance": "/maintenance", "plan": "/maintenance/new", "channels": "/channels",
 	"channels-slack": "/channels?type=slack", "subscriptions": "/subscriptions", "locations": "/locations", "status": "/status",
-	"status-endpoint": "/status/weather", "registered": "/endpoints/weather?done=registered", "badges": "/endpoints/weather/badges", "nothing-here": "/nothing-here", "pages": "/pages",
+	"status-endpoint": "/status/weather", "registered": "/endpoints/weather?done=registered", "badges": "/endpoints/weather/badges", "nothing-here": "/nothing-here", "pages": "/pages", "endpoint-chain": "/endpoints/node",
 	"members": "/members", "tokens": "/tokens", "audit": "/audit", "account": "/account", "settings": "/settings", "page-edit": "/pages/acme", "page-new": "/pages/new",
 }
 
@@ -247,11 +249,12 @@ func newGallery(t *testing.T) (*instance, *alertstest.SMTP) {
 	i := setUpAt(t, addr, "--demo", "--allow-private", "127.0.0.0/8,::1/128", "--public-url", "http://"+addr,
 		"--smtp", mail.URL(), "--mail-from", "Rollcall <alerts@example.com>")
 	i.call("POST", "/api/v1/channels", object{"name": "ops", "type": "slack", "webhook_url": "http://127.0.0.1:9/x"}, 201, nil)
-	i.call("POST", "/api/v1/channels", object{"name": "on call", "type": "email", "to": "oncall@example.com"}, 201, nil)
+	var told struct{ ID string }
+	i.call("POST", "/api/v1/channels", object{"name": "on call", "type": "email", "to": "oncall@example.com"}, 201, &told)
 	for _, e := range []object{
 		{"name": "Weather", "slug": "weather", "url": probetest.MCP(t).URL, "tags": []string{"prod", "eu"}},
 		{"name": "Search tools of the documentation team, with a name that is rather long", "slug": "search", "url": probetest.MCP(t, probetest.LegacyOnly()).URL, "tags": []string{"prod"}},
-		{"name": "بوابة الدفع", "slug": "gateway", "url": probetest.MCP(t).URL, "tags": []string{"دفع"}},
+		{"name": "بوابة الدفع", "slug": "gateway", "url": probetest.MCP(t).URL, "tags": []string{"دفع"}, "channels": []string{told.ID}},
 		{"name": "Billing", "slug": "billing", "url": "http://127.0.0.1:9/mcp", "tags": []string{"prod", "payments"}},
 		{"name": "Retired", "slug": "retired", "url": probetest.MCP(t).URL, "paused": true},
 	} {
@@ -272,7 +275,17 @@ func newGallery(t *testing.T) (*instance, *alertstest.SMTP) {
 	i.stop()
 	yesterday(t, i)
 	i.start()
-	i.await("the endpoints to be what they are", func() bool { return i.status("weather") == "up" && i.status("billing") == "down" })
+	for n, behind := range []uint64{1, 0, 14} {
+		node := probetest.Chain(t, "evm")
+		node.SetHeight(20_831_390 - behind)
+		slug := []string{"node", "provider", "spare"}[n]
+		i.call("POST", "/api/v1/endpoints", object{
+			"name": "Ethereum, " + slug, "slug": slug, "url": node.URL, "kind": "evm", "chain": object{"id": "ethereum"}, "schedule": "@every 30s",
+		}, 201, nil)
+	}
+	i.await("the endpoints to be what they are", func() bool {
+		return i.status("weather") == "up" && i.status("billing") == "down" && i.status("node") == "up" && i.status("spare") != "pending"
+	})
 	return i, mail
 }
 

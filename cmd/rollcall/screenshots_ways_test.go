@@ -23,6 +23,19 @@ func (c camera) ticked() {
 	c.shoot("delete")
 }
 
+// kept takes the pictures of lists that are empty until somebody puts something into them.
+func (c camera) kept() {
+	c.t.Helper()
+	c.open("/tokens")
+	c.enters(entry{"Name", "continuous integration", ""})
+	c.sends("Make a token")
+	c.shoot("tokens-made")
+	c.open("/subscriptions")
+	c.enters(entry{"Address", "ada@example.com", ""}, entry{"From", "22:00", ""}, entry{"Until", "06:00", ""}, entry{"Time zone", "Europe/Berlin", ""})
+	c.sends("Subscribe")
+	c.shoot("subscriptions-made")
+}
+
 // subscribes takes the pictures of every page that a subscriber comes by, from the form to the end of the subscription.
 func (c camera) subscribes(i *instance, mail *alertstest.SMTP) {
 	c.t.Helper()
