@@ -180,7 +180,7 @@ func TestMomentsArePickedAndToldInTheZoneOfTheReader(t *testing.T) {
 
 	id, _ := i.incidents("weather")[0]["id"].(string)
 	v.open("/incidents/" + id)
-	v.sees("until 9:00, " + zone)
+	v.sees("until 9:00", "GMT+9:30")
 	earliest := morningOf(t, zone)
 	v.enters(entry{label: "Snooze for", text: "morning"})
 	v.sends("Snooze")

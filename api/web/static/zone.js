@@ -1,6 +1,6 @@
 // Lets moments be typed and chosen in the reader's own zone, which it names. What is sent stays in UTC, in a hidden field; without this
 // module forms take UTC and say so.
-import { say } from "./words.js";
+import { locale, say } from "./words.js";
 
 const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
 
@@ -44,7 +44,8 @@ function adopt(input) {
 
 // riseLocally has nine in the morning be that of the reader. Which moment that is shows when the form is sent: a page may stand open.
 function riseLocally(option) {
-  option.textContent = say("until 9:00, %s", timeZone);
+  const clock = new Intl.DateTimeFormat(locale, { hour: "numeric", minute: "2-digit", timeZoneName: "short" });
+  option.textContent = say("until %s", clock.format(nextMorning()));
   option.form.addEventListener("formdata", ({ formData }) => {
     if (formData.get("for") === "morning") formData.set("for", nextMorning().toISOString());
   });
