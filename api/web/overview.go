@@ -317,8 +317,8 @@ func (l Language) sparkline(r EndpointRow) template.HTML {
 		y := float64(sparkHeight-2)*(1-(v-base)/room) + 1
 		d = strconv.AppendInt(append(d, verb), int64(i*hourStep+1), 10)
 		d = strconv.AppendFloat(append(d, ' '), y, 'f', 1, 64)
-		if move { // a lone point is drawn as a dot, by its round ends
-			d = append(d, "h0"...)
+		if move && (i+1 == len(r.Medians) || math.IsNaN(r.Medians[i+1])) { // a lone point is a dash, which is seen
+			d = append(d, "m-1 0h2"...)
 		}
 		move = false
 	}
