@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,29 @@ func TestOnlyWordsOfTheEndpointAreQuoted(t *testing.T) {
 		page.Incident.Cause, page.Language = test.failure, test.language
 		if got := render(t, page); !strings.Contains(got, test.want) {
 			t.Errorf("%q in %q: the page does not hold %q", test.failure.Message, test.language, test.want)
+		}
+	}
+}
+
+// The script says a moment by the reader's clock where it finds the server's words for it: they have to stand there as they are told.
+func TestMomentsInWordsAreFoundByTheScript(t *testing.T) {
+	german := overview()
+	german.Language = "de"
+	samples := samples()
+	marked := regexp.MustCompile(`(?s)<(?:svg|title|desc|option|p)\b[^>]* data-hour="[^"]+" data-said="([^"]+)"[^>]*>[^<]*`)
+	for name, page := range map[string]web.Page{
+		"the overview": overview(), "the overview in German": german, "an endpoint": endpointDown(), "a contract": samples["contract"], "members": samples["members"],
+	} {
+		found := marked.FindAllStringSubmatch(render(t, page), -1)
+		if len(found) == 0 {
+			t.Errorf("%s tells of no moment", name)
+		}
+		for _, f := range found {
+			for said := range strings.SplitSeq(f[1], "|") {
+				if strings.Count(f[0], said) < 2 {
+					t.Errorf("%s: %q is not in the words of %s", name, said, f[0])
+				}
+			}
 		}
 	}
 }
