@@ -251,15 +251,6 @@ func grouped(n uint64) string {
 	return b.String()
 }
 
-// slashed writes the name of a step such that a narrow column breaks it behind its slash, as methods have one.
-func slashed(name string) template.HTML {
-	family, method, found := strings.Cut(name, "/")
-	if !found || strings.ContainsAny(name, "<>&") {
-		return template.HTML(template.HTMLEscapeString(name)) //nolint:gosec // it is escaped
-	}
-	return template.HTML(template.HTMLEscapeString(family) + "/<wbr>" + template.HTMLEscapeString(method)) //nolint:gosec // it is escaped
-}
-
 func (l Language) yesNo(yes bool) string {
 	if yes {
 		return l.say("yes")

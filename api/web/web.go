@@ -131,7 +131,6 @@ var functions = template.FuncMap{
 	"machine":  machine,
 	"changed":  changed,
 	"grouped":  grouped,
-	"slashed":  slashed,
 	"rankTone": rankTone,
 	"nameOf":   probe.ChainName,
 	"fieldID":  FieldID,
