@@ -62,6 +62,9 @@ func failuresOf(c catalogue, all []catalogue) *failures {
 	}
 }
 
+// Begins reports whether it begins with a code, as a status does: saying it once is enough.
+func (h Heard) Begins(code int) bool { return strings.HasPrefix(h.Concluded, strconv.Itoa(code)+" ") }
+
 // heard tells apart what of a failure's message is ours and what is the endpoint's. A message that was not made from a format of ours
 // is the endpoint's, as is one of its own errors.
 func (l Language) heard(class probe.Class, text string) Heard {

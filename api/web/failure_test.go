@@ -255,3 +255,17 @@ func BenchmarkHeard(b *testing.B) {
 		})
 	}
 }
+
+func TestACodeThatTheMessageBeginsWithIsNotSaidTwice(t *testing.T) {
+	for message, want := range map[string]bool{
+		"503 Service Unavailable: upstream connect error": true,
+		"503 Service Unavailable":                         true,
+		"5031 things are wrong":                           false,
+		"no answer":                                       false,
+		"":                                                false,
+	} {
+		if got := languageOf("en").heard(probe.ClassHTTPStatus, message).Begins(503); got != want {
+			t.Errorf("%q begins with 503: %t, want %t", message, got, want)
+		}
+	}
+}
