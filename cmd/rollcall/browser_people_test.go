@@ -116,14 +116,14 @@ func (p *person) enrols() string {
 func (p *person) changesPassword() {
 	p.t.Helper()
 	p.open("/account")
-	p.enters(entry{"Password: Your password", "not mine at all", ""}, entry{"Password: Another password", "short", ""})
+	p.enters(entry{"Password: Your password", "not mine at all", ""}, entry{"Password: New password", "short", ""})
 	p.turnedDown("Change the password")
 	p.problemsLead("/account")
-	p.mistaken("Password: Another password", "", "at least 12 characters")
-	p.enters(entry{"Password: Your password", "not mine at all", ""}, entry{"Password: Another password", secondPassword, ""})
+	p.mistaken("Password: New password", "", "at least 12 characters")
+	p.enters(entry{"Password: Your password", "not mine at all", ""}, entry{"Password: New password", secondPassword, ""})
 	p.turnedDown("Change the password")
 	p.mistaken("Password: Your password", "", "is not your password")
-	p.enters(entry{"Password: Your password", firstPassword, ""}, entry{"Password: Another password", secondPassword, ""})
+	p.enters(entry{"Password: Your password", firstPassword, ""}, entry{"Password: New password", secondPassword, ""})
 	p.press("Change the password")
 	p.sees("Your account")
 }
