@@ -194,6 +194,11 @@ var did = map[string]string{
 // Did says what was done: the verb itself where there is no better word.
 func (r AuditRow) Did() string { return cmp.Or(did[r.Verb], r.Verb) }
 
+// ByAdminToken reports whether it was done with the token of the service's own configuration, whose name says what it is.
+func (r AuditRow) ByAdminToken() bool {
+	return r.Kind == string(store.ActorToken) && r.Author == "the admin token"
+}
+
 // Moment returns the moment that a value in the log is; nil when it is none.
 func (AuditRow) Moment(value string) *time.Time {
 	at, err := time.Parse(time.RFC3339, strings.Trim(value, `"`))

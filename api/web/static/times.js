@@ -7,6 +7,7 @@ const { hour12 } = new Intl.DateTimeFormat(locale, { hour: "numeric" }).resolved
 export const hour = hour12 ? "numeric" : "2-digit";
 
 const today = new Intl.DateTimeFormat(locale, { hour, minute: "2-digit", second: "2-digit" });
+const clock = new Intl.DateTimeFormat(locale, { hour, minute: "2-digit" });
 const thisYear = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", hour, minute: "2-digit" });
 const anyYear = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", year: "numeric", hour, minute: "2-digit" });
 
@@ -16,7 +17,7 @@ export function localise(root) {
     const at = new Date(el.dateTime);
     if (Number.isNaN(at.getTime()) || at.getUTCFullYear() < 2000) continue;
     if (!el.title) el.title = el.textContent;
-    const text = "ago" in el.dataset ? ago(now - at) : local(at, now);
+    const text = "ago" in el.dataset ? ago(now - at) : local(at, now, el.dataset.from);
     if (el.textContent !== text) el.textContent = text;
   }
   for (const el of root.querySelectorAll("[data-hour]")) sayHour(el);
@@ -44,8 +45,11 @@ function reword(el, said, words) {
   for (const one of el.firstElementChild ? el.querySelectorAll(".unseen") : [el]) one.textContent = put(one.textContent);
 }
 
-function local(at, now) {
-  if (at.toDateString() === now.toDateString()) return say("today, %s", today.format(at));
+// local writes a moment; where it ends what began at from on the same day, it is the time of day alone.
+function local(at, now, from) {
+  const isToday = at.toDateString() === now.toDateString();
+  if (from && new Date(from).toDateString() === at.toDateString()) return (isToday ? today : clock).format(at);
+  if (isToday) return say("today, %s", today.format(at));
   return (at.getFullYear() === now.getFullYear() ? thisYear : anyYear).format(at);
 }
 
