@@ -223,6 +223,8 @@ func (c camera) shoot(name string) {
 	for _, shot := range sizes {
 		c.prefer(shot.scheme)
 		c.size(shot.width, shot.height)
+		whole := evaluate[int64](c.person, "document.documentElement.scrollHeight")
+		c.size(shot.width, max(shot.height, whole)) // what sticks to the edge of a window hides nothing in a picture of everything
 		c.picture(name + "." + shot.name + ".png")
 	}
 	c.size(0, 0)
