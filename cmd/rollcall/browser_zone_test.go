@@ -50,6 +50,12 @@ func TestTimesAreThoseOfTheReader(t *testing.T) {
 		t.Errorf("kept %v, want two hours before what was typed", kept)
 	}
 
+	p.open("/maintenance")
+	span := evaluate[[]string](p, `[...document.querySelectorAll("time[data-from]")].map(end => [end.previousElementSibling, end]).flat().map(t => t.textContent.replaceAll("\u202f", " "))`)
+	if diff := cmp.Diff([]string{"Jul 1, 2027, 10:00 AM", "12:00 PM"}, span); diff != "" {
+		t.Errorf("a span of one day says its day twice, or not at all (-want +got):\n%s", diff)
+	}
+
 	p.open("/maintenance/new")
 	p.enters(entry{label: "Title", text: "Clocks"}, entry{label: "Until", text: "2027-10-31T12:00"})
 	p.tick("Everything")
