@@ -397,6 +397,6 @@ func (s *Server) doUnsubscribe(c echo.Context) error {
 
 func (s *Server) endedPage(c echo.Context) error {
 	return s.render(c, http.StatusOK, web.SubscribeSaidPage{
-		Frame: s.frame(c, "/status"), Private: true, Title: "You are no longer subscribed", Text: "Nothing more is sent to you.",
+		Frame: s.frame(c, "/status"), Private: true, Title: "Unsubscribed", Text: "Nothing more is sent to you.",
 	})
 }

@@ -21,7 +21,7 @@ func (o *oidcFlags) register(fs *flagSet) {
 	fs.StringVar(&o.clientID, "oidc-client-id", "", "`id` that the provider knows this service by")
 	fs.StringVar(&o.clientSecret, "oidc-client-secret", "", "`secret` that the provider gave this service; better in ROLLCALL_OIDC_CLIENT_SECRET")
 	fs.StringVar(&o.role, "oidc-role", string(store.RoleViewer), "`role` of who logs in by the provider for the first time: viewer, editor or admin")
-	fs.StringVar(&o.domains, "oidc-domains", "", "`domains` of e-mail addresses that may log in, separated by commas (default everybody whom the provider knows)")
+	fs.StringVar(&o.domains, "oidc-domains", "", "`domains` of email addresses that may log in, separated by commas (default everybody whom the provider knows)")
 }
 
 // read returns the provider; nil when there is none. No mistake repeats the secret.
