@@ -37,7 +37,6 @@ type (
 	List []Spoken
 )
 
-func (d Duration) in(l Language) string     { return l.lasting(time.Duration(d)) }
 func (d Latency) in(l Language) string      { return l.latency(time.Duration(d)) }
 func (d Milliseconds) in(l Language) string { return l.milliseconds(float64(d)) }
 func (d Day) in(l Language) string          { return l.day(time.Time(d)) }
@@ -45,6 +44,11 @@ func (m Moment) in(l Language) string       { return l.stamp(time.Time(m)) }
 func (p Percent) in(l Language) string      { return l.percent((*float64)(&p)) }
 func (w Words) in(l Language) string        { return l.words(string(w)) }
 func (s Said) in(l Language) string         { return l.say(s.Key, s.Args...) }
+
+// A sentence does not break within a length of time, so that no unit stands alone on a line.
+func (d Duration) in(l Language) string {
+	return strings.ReplaceAll(l.lasting(time.Duration(d)), " ", "\u00a0")
+}
 
 func (s List) in(l Language) string {
 	said := make([]string, 0, len(s))
@@ -139,7 +143,7 @@ func (l Language) away(d time.Duration, sentence, days string) string {
 	if n := int(d.Round(time.Second) / (24 * time.Hour)); n >= 7 {
 		return l.say(days, n)
 	}
-	return l.say(sentence, Duration(d))
+	return l.say(sentence, l.lasting(d))
 }
 
 // lasting writes a duration in words, in its two largest units: "12 s", "4 min 10 s", "3 h 20 min", "2 days 4 h". times.js does the
