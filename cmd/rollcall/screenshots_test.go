@@ -215,6 +215,9 @@ type size struct {
 
 var sizes = []size{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {"phone", "light", 360, 740}, {"phone-dark", "dark", 360, 740}, {"tablet", "light", 768, 1024}}
 
+// drawn waits until a tab has been drawn twice: what scrolls of its own is drawn later than the window that grew around it.
+const drawn = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+
 func (c camera) shoot(name string) {
 	c.t.Helper()
 	if !c.only.MatchString(name) {
@@ -225,6 +228,7 @@ func (c camera) shoot(name string) {
 		c.size(shot.width, shot.height)
 		whole := evaluate[int64](c.person, "document.documentElement.scrollHeight")
 		c.size(shot.width, max(shot.height, whole)) // what sticks to the edge of a window hides nothing in a picture of everything
+		evaluate[bool](c.person, drawn)
 		c.picture(name + "." + shot.name + ".png")
 	}
 	c.size(0, 0)
