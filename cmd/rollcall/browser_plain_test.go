@@ -35,7 +35,7 @@ func TestEverythingCanBeReadWithoutScripts(t *testing.T) {
 		"/status":        {"Going on", "Payments are slow", "Weather", "Up", "A newer database", "Be told", "Atom"},
 		"/members":       {"ada", "Invite somebody"},
 		"/tokens":        {"For a program"},
-		"/audit":         {"ada", "endpoint created: Weather"},
+		"/audit":         {"ada", "Endpoint created: Weather"},
 		"/settings":      {"Settings"},
 		"/account":       {"Where you are logged in", "Second factor"},
 	}
