@@ -58,7 +58,7 @@ func (e Egress) DialContext(ctx context.Context, network, address string) (net.C
 	if err != nil {
 		return nil, err
 	}
-	dialer := net.Dialer{KeepAlive: -1} // a check is over before the first of them would be sent
+	var dialer net.Dialer
 	var failed error
 	for i, addr := range allowed {
 		conn, err := dialOne(ctx, &dialer, network, netip.AddrPortFrom(addr, port).String(), len(allowed)-i)

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// quiet reports whether an idle connection has nothing to be read, not even its end. A connection that cannot be looked at
-// counts as quiet.
+// quiet reports whether an idle connection has nothing to be read, not even its end. One that is no socket of its own, as through
+// a proxy with TLS, counts as quiet: a request that a closed connection loses is sent once more.
 func quiet(conn net.Conn) bool {
 	socket, ok := conn.(syscall.Conn)
 	if !ok {
