@@ -54,14 +54,18 @@ func (e *EgressError) Error() string {
 // answers. A network of "tcp4" or "tcp6" leaves it those of one version of IP. It fits http.Transport.DialContext. When
 // none of them may be dialled the error is an *EgressError.
 func (e Egress) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return e.dial(ctx, &net.Dialer{}, network, address)
+}
+
+// dial is DialContext by a dialer of the caller's.
+func (e Egress) dial(ctx context.Context, dialer *net.Dialer, network, address string) (net.Conn, error) {
 	allowed, port, err := e.addresses(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	var dialer net.Dialer
 	var failed error
 	for i, addr := range allowed {
-		conn, err := dialOne(ctx, &dialer, network, netip.AddrPortFrom(addr, port).String(), len(allowed)-i)
+		conn, err := dialOne(ctx, dialer, network, netip.AddrPortFrom(addr, port).String(), len(allowed)-i)
 		if err == nil {
 			return conn, nil
 		}

@@ -100,7 +100,7 @@ func (p *Prober) dial(ctx context.Context, t Target, network, address string) (n
 		return nil, err
 	}
 	if proxy == nil {
-		return p.Egress.DialContext(ctx, network, address)
+		return p.Egress.dial(ctx, &net.Dialer{KeepAlive: -1}, network, address) // a check is over before the first would be sent
 	}
 	return p.tunnel(ctx, proxy, network, address)
 }
